@@ -25,7 +25,6 @@ from chordal.estimators._training.crews import Crew, Handle, Tasks
 from chordal.estimators._training.fingerprint import digest
 from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
 from chordal.estimators._training.judging import PART, Validator, better_way
-from chordal.estimators._training.monitor import FitReport, keep_or_raise, warn_not_converged
 from chordal.estimators._training.of_part import Verdict
 from chordal.estimators._training.on_part import NumberedFacts, PartFacts
 from chordal.estimators._training.resuming import (
@@ -33,7 +32,14 @@ from chordal.estimators._training.resuming import (
     digests_of_parts,
     refuse_state_elsewhere,
 )
-from chordal.estimators._training.steps import attributes_of, status_of, training, weighed
+from chordal.estimators._training.steps import (
+    attributes_of,
+    status_of,
+    taken,
+    training,
+    warn_of_end,
+    weighed,
+)
 from chordal.estimators._training.work import Plan
 from chordal.features import Layout, Reader, merged_readers, transferred
 from chordal.inference import INFERENCE, Inference
@@ -135,13 +141,9 @@ def fit_parts(
             model, crew, work.parts, joined.facts, monitor.chosen(found), plan, inference
         )
         solution = replace(chosen, weights=spread(chosen.weights))
-        report = FitReport.of(solution, **known, validation=monitor.scores)
-        fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
-        vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
-    if report.status in (Status.MAX_ITERATIONS, Status.SETTLED):
-        warn_not_converged(report)
-    if report.status is Status.INTERRUPTED:
-        keep_or_raise(report.n_iter, not np.array_equal(solution.weights, joined.start))
+        known |= {"validation": monitor.scores}
+        report = taken(estimator, fitted, solution, known)
+    warn_of_end(report, solution, joined.start)
     return estimator
 
 

@@ -366,7 +366,7 @@ def warn_not_converged(report: FitReport) -> None:
     warnings.warn(
         begin + advice,
         as_sklearn(ConvergenceWarning),
-        stacklevel=3,
+        stacklevel=5,
     )
 
 
@@ -402,7 +402,7 @@ def keep_or_raise(n_iter: int, learned: bool) -> None:
         "(fit_report_.status is INTERRUPTED); to continue, fit again with warm_start=True. "
         "Press Ctrl-C twice to stop the program",
         InterruptedFitWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

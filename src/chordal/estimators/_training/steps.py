@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -135,36 +136,34 @@ def fit(
     watching = training(estimator, plan.solver, callback, given, fitted, validate, *learned)
     with watching as (run, monitor), nullcontext() if keeper is None else keeper.going_on():
         if keeper is not None:
-            keeper.keep("monitor", monitor)
-            for name, method in (("inference", inference), ("objective", plan.objective)):
-                own = method.kept_for(shard.frame.structure for shard in work.shards)
-                if own is not None:
-                    keeper.keep(name, own, in_place=True)
-        turns = Turns([shard.labels for shard in work.shards] if latent else [], len(work.start))
-        if latent:
-            if keeper is not None:
-                keeper.keep("turns", turns)
-            if not turns.labels:
-                first = first_completion(estimator, X, y, sample_weight, keep, work, inference)
-                turns.labels = first
-
-            def solve(work: Work) -> Solution:
-                return minimized_by(estimator, plan, work, inference, run, monitor, keeper)
-
-            found, work = completed_by(solve, plan, work, turns, inference, keeper)
-        else:
-            found = minimized_by(estimator, plan, work, inference, run, monitor, keeper)
+            keep_states(keeper, monitor, plan, work, inference)
+        first = partial(first_completion, estimator, X, y, sample_weight, keep, work, inference)
+        settings = (inference, run, monitor, keeper, first if latent else None)
+        found, work, completed = solved(estimator, plan, work, *settings)
         chosen, known = judged(estimator, monitor.chosen(found), plan, work, inference)
         solution = replace(chosen, weights=work.spread(chosen.weights))
-        known |= {"validation": monitor.scores, "completions": turns.values}
-        report = FitReport.of(solution, **known)
-        fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
-        vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
+        known |= {"validation": monitor.scores, "completions": completed}
+        report = taken(estimator, fitted, solution, known)
+    warn_of_end(report, solution, work.start)
+    return estimator
+
+
+def taken(
+    estimator: BaseCRF, fitted: Mapping[str, Any], solution: Solution, known: Mapping[str, Any]
+) -> FitReport:
+    """Give an estimator what was learned; `known` are facts for the report."""
+    report = FitReport.of(solution, **known)
+    vars(estimator).update(fitted, objective_=report.objective, n_iter_=report.n_iter)
+    vars(estimator).update(weights_=solution.weights, fit_report_=report)
+    return report
+
+
+def warn_of_end(report: FitReport, solution: Solution, start: Floats) -> None:
+    """Warn of a fit that did not converge or was interrupted."""
     if report.status in (Status.MAX_ITERATIONS, Status.SETTLED):
         warn_not_converged(report)
     if report.status is Status.INTERRUPTED:
-        keep_or_raise(report.n_iter, not np.array_equal(solution.weights, work.start))
-    return estimator
+        keep_or_raise(report.n_iter, not np.array_equal(solution.weights, start))
 
 
 def read(
@@ -350,6 +349,47 @@ def attributes_of(
     if isinstance(reader.inputs[0], ArrayInput):
         fitted["n_features_in_"] = reader.inputs[0].n_columns
     return fitted
+
+
+def keep_states(
+    keeper: Checkpointer, monitor: Monitor, plan: Plan, work: Work, inference: Inference
+) -> None:
+    """Let the checkpoint keep what has a state besides the solver."""
+    keeper.keep("monitor", monitor)
+    for name, method in (("inference", inference), ("objective", plan.objective)):
+        own = method.kept_for(shard.frame.structure for shard in work.shards)
+        if own is not None:
+            keeper.keep(name, own, in_place=True)
+
+
+def solved(
+    estimator: BaseCRF,
+    plan: Plan,
+    work: Work,
+    inference: Inference,
+    run: Mapper,
+    monitor: Monitor,
+    keeper: Checkpointer | None,
+    first: Callable[[], list[Target | None]] | None,
+) -> tuple[Solution, Work, list[float]]:
+    """The solution and the work that it solves.
+
+    With `first`, which gives labels within sets, sets are completed in turns; then there are also
+    the objective's values after each.
+    """
+
+    def solve(work: Work) -> Solution:
+        return minimized_by(estimator, plan, work, inference, run, monitor, keeper)
+
+    if first is None:
+        return solve(work), work, []
+    turns = Turns([shard.labels for shard in work.shards], len(work.start))
+    if keeper is not None:
+        keeper.keep("turns", turns)
+    if not turns.labels:
+        turns.labels = first()
+    found, work = completed_by(solve, plan, work, turns, inference, keeper)
+    return found, work, turns.values
 
 
 def minimized_by(
