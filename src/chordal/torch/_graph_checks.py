@@ -19,7 +19,7 @@ def check_structure(structure: Structure) -> None:
         )
     if structure.n_examples != 1:
         raise ValueError(
-            "structure must have one example, which all examples of a batch are like; got "
+            "structure must have one example, whose form all examples of a batch share; got "
             f"{structure.n_examples}"
         )
     if structure.n_variables == 0:
@@ -29,7 +29,7 @@ def check_structure(structure: Structure) -> None:
         v = int((counts != counts[0]).argmax())
         raise UnsupportedError(
             f"structure: variable {v} has {counts[v]} labels and variable 0 {counts[0]}; give all "
-            "of them as many, and labels that are not there the score -inf"
+            "variables the largest number, and forbid the surplus labels by the score -inf"
         )
 
 

@@ -34,7 +34,8 @@ def answers_of(structure: Structure, topology: Topology, inference: Method) -> E
         method = exact_for(graph, question)
         if method is None:
             raise UnsupportedError(
-                f"no exact method affords {structure}; use inference='mean_field' or 'loopy_bp'"
+                f"{structure} is too large for exact inference; use inference='mean_field' or "
+                "'loopy_bp'"
             )
         return Exact(topology, method.name)
     exact = sorted(
