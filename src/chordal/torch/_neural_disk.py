@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chordal.estimators import BaseCRF, Checkpoint, Handle, LocalCrew, Train, result
-from chordal.estimators.linked import facts_of_parts
+from chordal.estimators import Checkpoint, Handle, LocalCrew, Train, result
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.oracle import Mapper
 from chordal.potentials import Floats
 from chordal.solvers import Callback
 from chordal.torch import _on_part
 from chordal.torch._forms import form_for
-from chordal.torch._heads import Head, LinkedHead
+from chordal.torch._heads import Head
 from chordal.torch._learners import Learner
 from chordal.torch._neural_fit import (
     begun,
@@ -27,8 +26,7 @@ from chordal.torch._neural_fit import (
     validation_of,
     watch_of,
 )
-from chordal.torch._neural_parts import Read, head_of, held_out, read_parts, score_of
-from chordal.torch._neural_stages import Material
+from chordal.torch._neural_parts import OfParts, Read, head_of, held_out, read_parts, score_of
 from chordal.torch._on_part import Lesson
 from chordal.torch._training import Course, Steps, StepsInMemory, reproducible
 
@@ -103,7 +101,7 @@ def fit_disk(
         train_material(estimator, made, material, generator, watch)
 
 
-class OnDisk(Material):
+class OnDisk(OfParts):
     """Parts that are read when they are needed; memory holds a few of them."""
 
     def __init__(
@@ -158,17 +156,6 @@ class OnDisk(Material):
         """Of validation data."""
         counts = self._counts
         return None if counts is None else score_of(lambda: counts(joint))
-
-    def relinked(self) -> BaseCRF:
-        """By the CRF's own solver, on scores that are computed when a part is read."""
-        crf: BaseCRF = self.train(self.head.to_relink(), self._scored())
-        return crf
-
-    def facts(self) -> dict[str, Any]:
-        """Of the scores at the end."""
-        if not isinstance(self.head, LinkedHead):
-            return {"inference": "chain"}
-        return facts_of_parts(self.head.linked, self.head.links, self.crew, self._scored())
 
     def _scored(self) -> list[Handle]:
         return self.crew.map(_on_part.scored_by, self.read.parts, self.head)

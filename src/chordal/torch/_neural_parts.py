@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from os import PathLike
@@ -178,7 +179,29 @@ def _named(shape: tuple[int, ...]) -> str:
     return "a token" if shape == () else f"numbers {list(shape)}"
 
 
-class InParts(Material):
+class OfParts(Material):
+    """Examples in parts, with a CRF that learns from the scores of each."""
+
+    crew: Crew
+    train: Train
+
+    @abstractmethod
+    def _scored(self) -> list[Handle]:
+        """What the CRF reads of the network."""
+
+    def relinked(self) -> BaseCRF:
+        """By the CRF's own solver."""
+        crf: BaseCRF = self.train(self.head.to_relink(), self._scored())
+        return crf
+
+    def facts(self) -> dict[str, Any]:
+        """Of the scores at the end."""
+        if not isinstance(self.head, LinkedHead):
+            return {"inference": "chain"}
+        return facts_of_parts(self.head.linked, self.head.links, self.crew, self._scored())
+
+
+class InParts(OfParts):
     """Examples in parts; the model is here, and parts borrow it with every question."""
 
     def __init__(
@@ -237,17 +260,6 @@ class InParts(Material):
                 return found
 
         return score_of(counts)
-
-    def relinked(self) -> BaseCRF:
-        """By the CRF's own solver, on scores that parts compute."""
-        crf: BaseCRF = self.train(self.head.to_relink(), self._scored())
-        return crf
-
-    def facts(self) -> dict[str, Any]:
-        """Of the scores at the end."""
-        if not isinstance(self.head, LinkedHead):
-            return {"inference": "chain"}
-        return facts_of_parts(self.head.linked, self.head.links, self.crew, self._scored())
 
     def _scored(self) -> list[Handle]:
         weights = self.crew.share(weights_of(self.head.model))

@@ -21,7 +21,8 @@ from chordal.estimators._training.choosing import (
     Data,
     check_before_compiling,
 )
-from chordal.estimators._training.steps import learnable, shards_of, weighed
+from chordal.estimators._training.reading import learnable
+from chordal.estimators._training.steps import shards_of, weighed
 from chordal.estimators._training.stored import Stored
 from chordal.estimators._training.work import Plan
 from chordal.features import (

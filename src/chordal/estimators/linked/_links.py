@@ -19,7 +19,8 @@ from chordal.estimators._training.choosing import (
 )
 from chordal.estimators._training.groups import members
 from chordal.estimators._training.judging import Validator, converged, prediction_facts
-from chordal.estimators._training.steps import attributes_of, read, weighed
+from chordal.estimators._training.reading import read
+from chordal.estimators._training.steps import attributes_of, weighed
 from chordal.estimators.linked._labels import Examples, Known
 from chordal.features import DenseInput, Layout, Reader, Shard
 from chordal.inference import Inference
