@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from chordal import ChainCRF, CRFClassifier
-from chordal.plots import DecisionSurfaceDisplay, FactorGraphDisplay, SegmentationDisplay
+from chordal.plots import (
+    ConfusionDisplay,
+    DecisionSurfaceDisplay,
+    FactorGraphDisplay,
+    ReliabilityDisplay,
+    SegmentationDisplay,
+)
 
 WORDS = ChainCRF(max_iter=2).fit([[{"w": "a"}, {"w": "b"}]], [["x", "y"]])
 PLANE = CRFClassifier(max_iter=2).fit(np.eye(2), ["x", "y"])
@@ -27,3 +33,14 @@ def test_points_that_are_none():
 def test_what_is_no_potentials(potentials):
     with pytest.raises(TypeError, match="must be chordal"):
         FactorGraphDisplay.from_potentials(potentials)
+
+
+def test_labels_that_are_no_list():
+    for y in (None, 3, "xy"):
+        with pytest.raises(TypeError, match="labels must be a list of them, or of sequences"):
+            ConfusionDisplay.from_predictions(y, y)
+
+
+def test_lists_where_labels_should_be():
+    with pytest.raises(ValueError, match=r"y must have one label per position, got \['y', 'z'\]"):
+        ReliabilityDisplay.from_predictions([["x", ["y", "z"]]], np.eye(2), ["x", "y"])

@@ -63,15 +63,26 @@ def name_of(estimator: object) -> str:
 
 def as_sequences(y: Sequence[Any]) -> list[Any]:
     """Labels as sequences of them: a flat list is one sequence, an image a sequence of pixels."""
+    if isinstance(y, str) or not hasattr(y, "__len__"):
+        raise TypeError(f"labels must be a list of them, or of sequences; got {type(y).__name__}")
     if len(y) and (isinstance(y[0], str) or not hasattr(y[0], "__len__")):
         return [y]
     return [own.ravel() if isinstance(own, np.ndarray) else own for own in y]
 
 
+def flat_labels(labels: object, what: str) -> list[Any]:
+    """One label after another, of an array of any shape."""
+    flat: list[Any] = np.asarray(labels, dtype=object).ravel().tolist()
+    odd = [label for label in flat if isinstance(label, (list, dict, set, np.ndarray))]
+    if odd:
+        raise ValueError(f"{what} must have one label per position, got {odd[0]!r:.60} for one")
+    return flat
+
+
 def numbers_of(labels: object, classes: Sequence[Any], what: str) -> NDArray[np.int64]:
     """The places of labels in `classes`; −1 where a label is not observed (None)."""
     place: dict[str, Any] = {label: k for k, label in enumerate(classes)}
-    flat = np.asarray(labels, dtype=object).ravel().tolist()
+    flat = flat_labels(labels, what)
     unknown = [label for label in flat if label is not None and label not in place]
     if unknown:
         raise ValueError(f"{what} has the label {unknown[0]!r}, which the model does not know")

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_number
-from chordal.plots._display import Display, as_sequences, classes_of, name_of, numbers_of
+from chordal.plots._display import (
+    Display,
+    as_sequences,
+    classes_of,
+    flat_labels,
+    name_of,
+    numbers_of,
+)
 from chordal.plots._style import COLOURS, FAINT, bare, short
 
 if TYPE_CHECKING:
@@ -156,7 +163,7 @@ class ReliabilityDisplay(Display):
 def _codes(labels: object, classes: Sequence[Any]) -> NDArray[np.int64]:
     """Numbers of labels: −1 where there is none, −2 for a label that the model does not know."""
     known = set(classes)
-    flat = np.asarray(labels, dtype=object).ravel().tolist()
+    flat = flat_labels(labels, "y")
     unseen = np.array([label is not None and label not in known for label in flat], dtype=bool)
     kept = [None if new else label for label, new in zip(flat, unseen, strict=True)]
     numbers = numbers_of(kept, classes, "y")
