@@ -286,7 +286,14 @@ def test_a_checkpoint_of_another_fit_is_refused(path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("history", None), ("steps", [1]), ("generator", {}), ("best", 3), ("n_steps", "x")],
+    [
+        ("history", None),
+        ("steps", [1]),
+        ("generator", {}),
+        ("best", 3),
+        ("n_steps", "x"),
+        ("fit", None),
+    ],
 )
 def test_hostile_checkpoints(name, value, path):
     crf, network, X, y = CASES["grid"]
