@@ -34,6 +34,7 @@ from types import FrameType
 from typing import Any
 
 from fuzz.calls import calls
+from fuzz.layers import layers
 from fuzz.readers import TARGETS
 from fuzz.target import Target, memory
 
@@ -44,6 +45,8 @@ STILL = 300.0  # without an execution, at the start and the end too: others may 
 MEMORY = 2 << 30
 SHORTEST, LONGEST = 4.0, 600.0  # seconds of one more round of a slow target
 ALL = {**TARGETS, "calls": calls}
+if importlib.util.find_spec("torch"):
+    ALL["layers"] = layers
 NATIVE = "patterns"  # compiled with libFuzzer, where there is clang
 
 

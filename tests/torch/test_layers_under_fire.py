@@ -213,3 +213,18 @@ def test_whole_numbers_of_every_size(dtype):
         lambda kind: crf.softmax_margin_loss(steps, tags.to(kind), cost=table),
     ):
         torch.testing.assert_close(ask(dtype), ask(torch.int64))
+
+
+@pytest.mark.parametrize("inference", ["mean_field", "loopy_bp"])
+def test_sums_that_overflow(inference):
+    unary, labels = torch.zeros(1, 4, 2), torch.zeros(1, 4).long()
+    tables = torch.full((2, 2), 1e308, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"overflows: .*scale the scores"):
+        graph(inference)(unary, labels, tables=tables)
+
+
+def test_costs_that_are_large():
+    steps, tags = torch.zeros(1, 3, 2, dtype=torch.float64), torch.zeros(1, 3).long()
+    assert chain().hinge_loss(steps, tags, cost=2**70).isfinite()
+    nodes = torch.zeros(1, 4, 2, dtype=torch.float64)
+    assert graph().hinge_loss(nodes, torch.zeros(1, 4).long(), cost=2**70).isfinite()

@@ -55,7 +55,7 @@ def check_scores(name: str, scores: Tensor, axes: tuple[str, ...], finite: bool 
     if not bool(bad.any()):
         return
     place = bad.nonzero()[0].tolist()
-    value = float(scores[tuple(place)])
+    value = float(scores.detach()[tuple(place)])
     where = ", ".join(f"{axis} {i}" for axis, i in zip(axes, place, strict=True))
     allowed = "finite numbers for this inference" if finite else "numbers below +inf"
     raise ValueError(f"{name}: {where} is {value:+}; scores must be {allowed}")

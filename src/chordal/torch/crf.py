@@ -456,7 +456,7 @@ class CRF(nn.Module):
             price = cost.to(scores.emissions)[known] * observed.unsqueeze(2)
         else:
             _checks.check_cost(cost)
-            price = cost * (~self._agree(tags)).to(scores.emissions.dtype)
+            price = float(cost) * (~self._agree(tags)).to(scores.emissions.dtype)
         return scores._replace(emissions=scores.emissions + price)
 
 

@@ -157,8 +157,10 @@ class DenseCRF(nn.Module):
         same_device("images", images, "the layer's parameters", self.weights)
         axes = ("image", "channel", "row", "column")
         _graph_checks.check_scores("images", images, axes, finite=True)
-        if looks_at_numbers(images) and images.numel() and bool(images.abs().max() > LARGEST):
+        if not images.numel() or not looks_at_numbers(images):
+            return
+        largest = float(images.detach().abs().max())
+        if largest > LARGEST:
             raise ValueError(
-                f"images must be at most {LARGEST:g} in size, got {float(images.abs().max()):g}; "
-                "scale the colours"
+                f"images must be at most {LARGEST:g} in size, got {largest:g}; scale the colours"
             )

@@ -196,7 +196,7 @@ class StructuredCRF(nn.Module):
         scores = self._scores(unary, tables)
         labels = self._observed(labels, unary, "hinge_loss")
         check_cost(cost)
-        price = cost * (~self._agree(labels)).to(scores.unary.dtype)
+        price = float(cost) * (~self._agree(labels)).to(scores.unary.dtype)
         augmented = scores._replace(unary=scores.unary + price)
         best = self.answers.decode(augmented)
         loss = self.topology.score(augmented, best) - self.topology.score(scores, labels)
@@ -216,7 +216,8 @@ class StructuredCRF(nn.Module):
 
     def log_partition(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
         """log Z of each example, [batch]."""
-        return self.answers.log_partition(self._scores(unary, tables))
+        value = self.answers.log_partition(self._scores(unary, tables))
+        return _graph_checks.check_answer(value, "log_partition", "scale the scores")
 
     def marginals(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
         """The probability of every label of every variable, in the shape of unary."""
@@ -341,6 +342,7 @@ class StructuredCRF(nn.Module):
         return labels.long()
 
     def _reduced(self, values: Tensor, reduction: str) -> Tensor:
+        values = _graph_checks.check_answer(values, "the layer", "scale the scores")
         if reduction == "none":
             return values
         if reduction == "sum":
