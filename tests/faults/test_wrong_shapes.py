@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, CRFClassifier, GraphCRF, MultiLabelCRF, NaiveBayes, TemplateCRF
+from chordal import (
+    ChainCRF,
+    CRFClassifier,
+    GraphCRF,
+    MatchingModel,
+    MultiLabelCRF,
+    NaiveBayes,
+    TemplateCRF,
+)
 from chordal.features import CliqueTemplate
 
 RNG = np.random.default_rng(0)
@@ -59,3 +67,14 @@ def test_what_is_no_list_of_examples(examples):
 def test_whole_numbers_beyond_all_floats(kind, name, number):
     with pytest.raises(ValueError, match=f"{name} must be"):
         kind(**{name: number}).fit(X, Y)
+
+
+def test_rows_of_labels_of_several_lengths():
+    with pytest.raises(ValueError, match=r"y must be a matrix of 0 and 1 .* several lengths"):
+        MultiLabelCRF().fit(X[:2], [[0, 1], [1]])
+
+
+@pytest.mark.parametrize("pairs", ["x", [[[1.0], [1.0, 2.0]]], {"a": 1}, [[[None]]], [[["x"]]]])
+def test_features_of_pairs_that_are_no_numbers(pairs):
+    with pytest.raises(ValueError, match=r"X\[0\] must be an array of numbers|X\[0\] has NaN"):
+        MatchingModel().fit([pairs], [[0]])

@@ -133,7 +133,13 @@ class MatchingModel(BaseCRF):
                         f"X[{i}] must be a pair (source, target), because `features` is set"
                     )
                 made = self.features(*x)
-            array = np.asarray(made, dtype=np.float64)
+            try:
+                array = np.asarray(made, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"X[{i}] must be an array of numbers [n_source, n_target, n_features], got "
+                    f"{type(made).__name__}"
+                ) from None
             if array.ndim != 3 or array.shape[2] == 0:
                 raise ValueError(
                     f"X[{i}] must have features [n_source, n_target, n_features], "

@@ -249,7 +249,13 @@ class MultiLabelCRF(BaseCRF):
             return table
         if is_sparse(y):
             check_sparse(y, "y")
-        table = y.toarray() if is_sparse(y) else np.asarray(y)
+        try:
+            table = y.toarray() if is_sparse(y) else np.asarray(y)
+        except ValueError:
+            raise ValueError(
+                "y must be a matrix of 0 and 1 or a list of sets of labels, got rows of several "
+                "lengths"
+            ) from None
         expected = len(self.label_names_) if n_labels is None else n_labels
         if table.ndim != 2 or table.shape[1] == 0 or expected not in (-1, table.shape[1]):
             shape = "n_labels" if expected == -1 else expected
