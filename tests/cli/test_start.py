@@ -128,7 +128,7 @@ def test_help_and_version(chordal):
         (["train", "a", "b", "--l2", "-1"], "--l2"),
         (["train", "a", "b", "-t", "t", "--task", "ner"], "not both"),
         (["train", "a", "b", "--task", "parsing"], "must be one of chunking, ner, pos"),
-        (["train", "a.txt", "b"], "needs a template"),
+        (["train", "train.txt", "b"], "needs a template"),
         (["train", "a", "b", "-t", "t", "--n-iter-no-change", "2"], "--validation"),
         (["tune", "a", "-t", "t", "--l2", "1,x"], "--l2 must be numbers"),
         (["tag", "m", "--k-best", "2", "--marginals"], "--k-best"),
@@ -145,6 +145,17 @@ def test_a_missing_file_is_named(refused, files):
     assert "nowhere: No such file" in refused("tag", "nowhere")
     assert "nowhere.txt: No such file" in refused("tag", files / "model", "nowhere.txt")
     assert "nowhere" in refused("train", "-t", "nowhere", files / "train.txt", "x")
+    assert "nowhere.txt: No such file" in refused("train", "nowhere.txt", "x")
+    assert "nowhere.txt: No such file" in refused("prepare", "nowhere.txt", "-o", "x")
+
+
+def test_folders_are_no_files(chordal, refused, files, tmp_path):
+    """Those of prepared data say what they are."""
+    assert f"{tmp_path}: it is a folder" in refused("tag", files / "model", tmp_path)
+    data = tmp_path / "data"
+    chordal("prepare", "-t", files / "template", files / "train.txt", "-o", data)
+    for command in ("tag", "explain"):
+        assert f"{data}: it holds prepared data" in refused(command, files / "model", data)
 
 
 @pytest.mark.parametrize("place", ["before", "after"])

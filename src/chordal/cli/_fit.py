@@ -1,11 +1,11 @@
-"""Training on the command line: starting weights, checkpoints and Ctrl-C."""
+"""Training on the command line: templates, starting weights, checkpoints and Ctrl-C."""
 
 from __future__ import annotations
 
 import json
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -13,7 +13,7 @@ import typer
 from chordal._errors import FormatError
 from chordal._opening import open_model
 from chordal.cli import _signals
-from chordal.cli._data import Data
+from chordal.cli._data import Data, Reading
 from chordal.cli._output import note
 
 if TYPE_CHECKING:
@@ -29,6 +29,23 @@ def estimator(template: FeatureTemplate | None, **parameters: Any) -> ChainCRF:
 
     given = {name: value for name, value in parameters.items() if value is not None}
     return ChainCRF(feature_template=template, **given)
+
+
+def check_template(
+    paths: Iterable[str], reading: Reading, template: str | None, task: str | None
+) -> None:
+    """Refuse files of columns without a template; one that does not exist is named first."""
+    if template is not None and task is not None:
+        raise typer.BadParameter("give --feature-template or --task, not both")
+    if template is not None or task is not None:
+        return
+    for path in paths:
+        if reading.name(path) in ("conll", "conllu"):
+            if path != "-":
+                os.stat(path)
+            raise typer.BadParameter(
+                "a file of columns needs a template: give -t FILE, or --task chunking, ner or pos"
+            )
 
 
 def started(crf: ChainCRF, path: str) -> ChainCRF:

@@ -12,7 +12,7 @@ import typer
 
 from chordal.cli import _options as options
 from chordal.cli._data import Reading, batches_of, make_template, read_template
-from chordal.cli._fit import estimator
+from chordal.cli._fit import check_template, estimator
 from chordal.cli._output import print_facts, print_json
 from chordal.cli._watching import BytesRead, counted, level
 from chordal.progress import Progress
@@ -44,14 +44,8 @@ def command(
     If a file cannot be read or the disk is full, nothing is left behind.
     """
     begin = time.perf_counter()
-    if template is not None and task is not None:
-        raise typer.BadParameter("give --feature-template or --task, not both")
     reading = Reading(format, separator, comment, label_column, encoding)
-    columns = [path for path in data if reading.name(path) in ("conll", "conllu")]
-    if template is None and task is None and columns:
-        raise typer.BadParameter(
-            "a file of columns needs a template: give -t FILE, or --task chunking, ner or pos"
-        )
+    check_template(data, reading, template, task)
     program = None if template is None else read_template(template, dialect, encoding)
     columns_wanted = program is not None or task is not None
     shown = level(quiet, verbose)

@@ -14,6 +14,7 @@ from chordal.cli import _options as options
 from chordal.cli._data import Data, Reading, load_data, make_template, read_template
 from chordal.cli._fit import (
     STOPPED,
+    check_template,
     checkpoint_of,
     estimator,
     fit,
@@ -173,8 +174,6 @@ def command(
         nthread, c, eta, stopeps, stopwin, epsilon,
     ).ours()  # fmt: skip
     rule = asked.rule()
-    if asked.template is not None and task is not None:
-        raise typer.BadParameter("give --feature-template or --task, not both")
     if n_iter_no_change is not None and validation is None:
         raise typer.BadParameter("--n-iter-no-change needs --validation FILE")
     kept = checkpoint_of(checkpoint, checkpoint_interval, checkpoint_minutes, model)
@@ -254,11 +253,8 @@ def training_data(
     """The data, and the template that they are to be read by."""
     if os.path.isdir(path):
         return prepared_data(path, template, task)
+    check_template([path], reading, template, task)
     program = None if template is None else read_template(template, dialect, reading.encoding)
-    if program is None and task is None and reading.name(path) in ("conll", "conllu"):
-        raise typer.BadParameter(
-            "a file of columns needs a template: give -t FILE, or --task chunking, ner or pos"
-        )
     if program is not None:
         data = load_data(path, reading, program)
         check_columns(program, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -232,6 +233,7 @@ def open_source(place: Place) -> Iterator[Source]:
     b'text'
     """
     if isinstance(place, (str, os.PathLike)) and place != "-":
+        _refuse_folder(place)
         with open(place, "rb") as file:
             yield Source(file, name_of(place))
     elif place == "-":
@@ -242,6 +244,17 @@ def open_source(place: Place) -> Iterator[Source]:
         raise TypeError(
             f"must be a path, a binary stream or '-', got {type(place).__name__}: {place!r:.60}"
         )
+
+
+def _refuse_folder(place: str | os.PathLike[str]) -> None:
+    """An error that says what to give instead."""
+    if os.path.isdir(place):
+        from chordal.prepared import is_dataset
+
+        what = "it is a folder: give a file"
+        if is_dataset(place):
+            what = "it holds prepared data, which serve to train: give the file they were made from"
+        raise IsADirectoryError(errno.EISDIR, what, os.fspath(place))
 
 
 def recoded(place: Place, encoding: str) -> IO[bytes]:
