@@ -39,6 +39,8 @@ class Potentials:
     clique must not exceed 1e307. As *parts* (the derivative of an objective by the potentials), the
     same arrays hold sums over the cliques of a tied table.
 
+    Arrays of float64 are not copied: if you change them later, the scores change too. Indices are.
+
     Examples
     --------
     >>> from chordal.structures import Chain
