@@ -21,7 +21,7 @@ from chordal import (
     TypedGraphCRF,
 )
 from chordal.estimators._training import preparing
-from chordal.features import Spilled
+from chordal.features import Spilled, parts
 from chordal.oracle.training import SummedOracle
 
 RNG = np.random.default_rng(0)
@@ -33,6 +33,7 @@ LENGTHS = RNG.integers(1, 9, size=N)
 def small_parts(monkeypatch):
     monkeypatch.setattr(preparing, "PART", 40)
     monkeypatch.setattr(preparing, "CHUNK", 7)
+    monkeypatch.setattr(parts, "WINDOW", 50)
 
 
 def words():

@@ -260,6 +260,7 @@ class DenseFeatures(RowFeatures):
         return RowEntries(
             n_outputs=self.n_outputs,
             n_cells=self.n_columns * units * unit,
+            first_narrow=self.n_columns * units * unit,
             cells=keys.column * (units * unit) + keys.output,
             wide_offsets=entry_offsets([np.bincount(row, minlength=len(data))]),
             wide_codes=(column * units << 5 | units).astype(np.uint32),

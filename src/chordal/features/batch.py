@@ -46,6 +46,11 @@ class Occurrences:
     ids: NDArray[np.int32]
     values: Floats | None
 
+    @property
+    def size(self) -> int:
+        """How many attributes all rows have."""
+        return len(self.ids)
+
     def __getitem__(self, rows: Ints) -> Occurrences:
         """These rows, in this order; a row may occur more than once."""
         counts = np.diff(self.offsets)[rows]

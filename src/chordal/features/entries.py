@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from chordal._blocks import unit_of
-from chordal.features.batch import Floats, Ints, joined, ranges
+from chordal.features.batch import Floats, Ints, joined
 from chordal.structures import offsets_of
 
 Counts = NDArray[np.uint32]
@@ -45,6 +45,7 @@ class RowEntries:
 
     n_outputs: int
     n_cells: int
+    first_narrow: int  # cells from here on belong to narrow entries
     cells: Ints  # [n_weights]
     wide_offsets: Counts  # [n_rows + 1]
     wide_codes: Counts
@@ -80,6 +81,7 @@ class RowEntries:
         return cls(
             n_outputs=n_outputs,
             n_cells=padded + n_narrow,
+            first_narrow=padded,
             cells=np.concatenate([wide, padded + np.arange(n_narrow)]),
             wide_offsets=entry_offsets(np.diff(shard.wide_offsets) for shard in shards),
             wide_codes=joined((shard.wide_codes for shard in shards), np.uint32),
@@ -90,17 +92,19 @@ class RowEntries:
             narrow_values=None if ones else by_row([s.narrow_values for s in shards], float),
         )
 
+    def without_weights(self, base: int = 0) -> RowEntries:
+        """The entries alone, with narrow cells counted from `base` cells before."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return replace(self, cells=nothing, narrow_cells=self.narrow_cells + np.uint32(base))
+
     def of_output(self, output: int, n_outputs: int) -> RowEntries:
         """Entries of one output as those of one among several; a row of weights is padded to a
         unit, which has room for them.
         """
-        codes, unit = np.unique(self.wide_codes).astype(np.int64), unit_of(self.n_outputs)
-        wide = np.zeros(self.n_cells, dtype=bool)
-        wide[ranges((codes >> 5) * unit, (codes & 31) * unit)] = True
         return replace(
             self,
             n_outputs=n_outputs,
-            cells=np.where(wide[self.cells], self.cells + output, self.cells),
+            cells=np.where(self.cells < self.first_narrow, self.cells + output, self.cells),
             narrow_outputs=self.narrow_outputs + np.uint32(output),
         )
 
@@ -139,6 +143,7 @@ class RowEntries:
         return RowEntries(
             n_outputs=self.n_outputs,
             n_cells=start * unit + other.n_cells,
+            first_narrow=self.first_narrow,
             cells=np.concatenate([self.cells, start * unit + other.cells]),
             wide_offsets=wide.offsets,
             wide_codes=wide.merged(self.wide_codes, other.wide_codes + np.uint32(start << 5)),

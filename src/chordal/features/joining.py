@@ -100,6 +100,7 @@ class Head(NamedTuple):
     label_counts: Ints | None
     exclusive: bool
     typed: bool
+    size: int  # numbers in all rows
 
 
 def head_of(batch: Batch) -> Head:
@@ -119,7 +120,13 @@ def head_of(batch: Batch) -> Head:
         None if batch.label_counts is None else np.array(batch.label_counts),
         batch.exclusive,
         batch.kinds is not None,
+        size_of(batch),
     )
+
+
+def size_of(batch: Batch) -> int:
+    """How many numbers the rows of a batch hold."""
+    return sum(own.rows.data.size for own in batch.cliques if own.rows is not None)
 
 
 def outlined(heads: Sequence[Head]) -> Batch:

@@ -17,11 +17,14 @@ from chordal.features.joining import (
     joined_batches,
     joined_targets,
     outlined,
+    size_of,
 )
+from chordal.features.spilling import Spilled
 from chordal.structures import offsets_of
 from chordal.targets import Target
 
 WINDOW = 300_000  # variables that are gathered at a time, where examples are mixed
+BLOCK = 8_000_000  # numbers in the rows of a block, where examples are visited one by one
 
 
 class Part(NamedTuple):
@@ -57,6 +60,8 @@ class Parts:
     ----------
     outline : Batch
         All examples, but no rows and no lists of cliques; for one part in memory, its batch.
+    size : int
+        How many numbers all rows hold.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class Parts:
             self._let_go(k)
         self.outline = outlined(heads)
         self.offsets = offsets_of([len(own.sizes) for own in heads])
+        self.size = sum(own.size for own in heads)
         self.in_memory = False
 
     @classmethod
@@ -78,7 +84,7 @@ class Parts:
         made = object.__new__(cls)
         made._load, made._n, made._release = lambda k: Part(batch, gold), 1, None
         made._held, made.outline, made.in_memory = (0, Part(batch, gold)), batch, True
-        made.offsets = np.array([0, len(batch.sizes)])
+        made.offsets, made.size = np.array([0, len(batch.sizes)]), size_of(batch)
         return made
 
     @property
@@ -114,7 +120,9 @@ class Parts:
         """The same examples with other rows."""
         if self.in_memory:
             batch, gold = self[0]
-            return Parts.of(change(batch), gold)
+            made = Parts.of(change(batch), gold)
+            made.size = self.size
+            return made
         made, load = copy(self), self._load
         made._held = None
 
@@ -138,22 +146,65 @@ class Parts:
             else:
                 yield Piece(*self.gathered(np.arange(begin, end)), begin, begin, end)
 
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks `blocks` makes at most."""
+        return max(1, min(-(-self.size // BLOCK), self.n_examples))
+
+    def blocks(self, order: Ints) -> list[tuple[int, int]]:
+        """Runs of the examples in this order whose rows hold about BLOCK numbers each."""
+        ends, n = np.cumsum(self.outline.sizes[order]), self.n_blocks
+        cuts = np.searchsorted(ends, ends[-1] * np.arange(1, n) // n, side="left") + 1
+        return list(pairwise(np.unique([0, *cuts, len(ends)]).tolist()))
+
     def mixed(self, order: Ints, limits: Sequence[tuple[int, int]]) -> Iterator[Piece]:
         """For each run of the examples in this order, a batch that holds it.
 
-        Some are gathered at a time, in one pass over the parts from first to last.
+        A window of them is gathered at a time. Parts are read once: what each has for the windows
+        lies in a file meanwhile.
         """
-        sizes, at = self.outline.sizes[order], 0
         ends = np.array([end for _, end in limits], dtype=np.int64)
+        total = offsets_of(self.outline.sizes[order])
+        windows, at = [0], 0
         while at < len(limits):
-            first = limits[at][0]
-            full = np.searchsorted(np.cumsum(sizes[first:]), WINDOW, side="right") + first
-            last = len(limits) if self.in_memory else int(np.searchsorted(ends, full, "right"))
-            last = max(last, at + 1)
-            batch, gold = self.gathered(order[first : limits[last - 1][1]])
-            for begin, end in limits[at:last]:
-                yield Piece(batch, gold, first, begin, end)
-            at = last
+            full = np.searchsorted(total, total[limits[at][0]] + WINDOW, side="right") - 1
+            at = max(int(np.searchsorted(ends, full, side="right")), at + 1)
+            windows.append(at)
+        wanted = [order[limits[a][0] : limits[b - 1][1]] for a, b in pairwise(windows)]
+        for (a, b), (batch, gold) in zip(pairwise(windows), self._each(wanted), strict=True):
+            for begin, end in limits[a:b]:
+                yield Piece(batch, gold, limits[a][0], begin, end)
+
+    def _each(self, wanted: Sequence[Ints]) -> Iterator[Part]:
+        """What `gathered` gives for each of these lists of examples, which have none in common."""
+        if self._n == 1 or len(wanted) < 2:
+            yield from map(self.gathered, wanted)
+            return
+        list_of = np.full(self.n_examples, -1)
+        for k, examples in enumerate(wanted):
+            list_of[examples] = k
+        places: list[list[int]] = [[] for _ in wanted]  # of the pieces of each list
+
+        def pieces() -> Iterator[Part]:
+            n = 0
+            for k, (a, b) in enumerate(pairwise(self.offsets.tolist())):
+                batch, gold = self[k]
+                own = list_of[a:b]
+                rising = np.argsort(own, kind="stable")
+                found, cuts = np.unique(own[rising], return_index=True)
+                for name, some in zip(found.tolist(), np.split(rising, cuts)[1:], strict=True):
+                    if name >= 0:
+                        places[name].append(n)
+                        n += 1
+                        yield Part(batch.reordered(some), gold[batch.positions(some)])
+
+        spilled = Spilled.of(pieces())
+        for examples, own in zip(wanted, places, strict=True):
+            for n in own:
+                spilled[n : n + 1].fetch()
+            yield _in_order([spilled[n] for n in own], np.argsort(examples, kind="stable"))
+            for n in own:
+                spilled[n : n + 1].release()
 
     def gathered(self, examples: Ints) -> Part:
         """These examples in this order, copied; parts are passed over from first to last."""
@@ -169,13 +220,18 @@ class Parts:
                 batch, gold = self[k]
                 own = rising[a:b] - self.offsets[k]
                 found.append(Part(batch.reordered(own), gold[batch.positions(own)]))
-        batch = joined_batches([part.batch for part in found])
-        gold = joined_targets([part.gold for part in found])
-        if np.array_equal(order, np.arange(len(order))):
-            return Part(batch, gold)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return Part(batch.reordered(place), gold[batch.positions(place)])
+        return _in_order(found, order)
+
+
+def _in_order(parts: Sequence[Part], order: Ints) -> Part:
+    """All examples of these parts, where those at `order` stand one after another in them."""
+    batch = joined_batches([part.batch for part in parts])
+    gold = joined_targets([part.gold for part in parts])
+    if np.array_equal(order, np.arange(len(order))):
+        return Part(batch, gold)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return Part(batch.reordered(place), gold[batch.positions(place)])
 
 
 class Batches(Iterable[Batch]):

@@ -30,6 +30,13 @@ class SharedRows:
     row: Ints
     own: Ints
 
+    @property
+    def size(self) -> int:
+        """How many numbers the rows of all variables have; shared ones count for each."""
+        if isinstance(self.data, np.ndarray):
+            return len(self.row) * self.data.shape[1]
+        return int(np.diff(self.data.offsets)[self.row].sum())
+
     def __getitem__(self, variables: Ints) -> SharedRows:
         """Those of some variables; the rows are not copied."""
         return SharedRows(self.data, self.row[variables], self.own[variables])

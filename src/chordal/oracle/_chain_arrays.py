@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,15 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._blocks import aligned_zeros
 from chordal._errors import UnsupportedError
-from chordal.features import Layout, RowEntries, Shard, packed_flags, unit_of
+from chordal.features import (
+    Layout,
+    RowEntries,
+    Shard,
+    Spilled,
+    packed_flags,
+    release,
+    unit_of,
+)
 from chordal.objectives import MarginObjective, Objective
 from chordal.potentials import Potentials
 from chordal.structures import Chain, offsets_of
@@ -24,6 +34,17 @@ PIECE = 1024  # sequences whose costs are found at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class ChainBlock:
+    """Some sequences as arrays: they may lie in a file."""
+
+    offsets: Ints  # [n_examples + 1], into positions
+    gold: NDArray[np.int32]  # labels of all positions
+    weight: Floats | None  # [n_examples]
+    node: RowEntries
+    edge: RowEntries | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Chains:
     """Sequences whose weights all lie in one array of cells.
 
@@ -32,14 +53,46 @@ class Chains:
     Then come the cells of the rows of transitions, or one table for all of them.
     """
 
-    arrays: _kernels.OnlineChains
+    blocks: Sequence[ChainBlock]
+    bound: Sequence[_kernels.OnlineChains]  # the blocks as the kernel takes them
+    limits: Ints  # where the examples of each block begin, and where the last ones end
     n_labels: int
     n_cells: int
     cell_of_weight: Ints
-    lengths: Ints  # [n_examples]
-    gold: NDArray[np.int32]  # labels of all sequences
-    weight: Floats | None  # [n_examples]
     tied: bool  # one table for all transitions
+
+    @property
+    def arrays(self) -> _kernels.OnlineChains:
+        """All sequences, if they are one block."""
+        (arrays,) = self.bound
+        return arrays
+
+    @property
+    def lengths(self) -> Ints:
+        """The lengths of all sequences, if they are one block."""
+        (block,) = self.blocks
+        return np.diff(block.offsets)
+
+    @property
+    def gold(self) -> NDArray[np.int32]:
+        """The labels of all sequences, if they are one block."""
+        (block,) = self.blocks
+        return block.gold
+
+    @property
+    def weight(self) -> Floats | None:
+        """The weights of all examples, if they are one block."""
+        (block,) = self.blocks
+        return block.weight
+
+    def within(self, block: int, examples: Ints) -> tuple[_kernels.OnlineChains, Ints]:
+        """A block for the kernel, and these of its examples by their numbers there."""
+        return self.bound[block], examples - self.limits[block]
+
+    def place(self, example: int) -> tuple[int, int]:
+        """The block of an example, and its number there."""
+        block = int(np.searchsorted(self.limits, example, side="right")) - 1
+        return block, example - int(self.limits[block])
 
     def spread(self, weights: Floats) -> Floats:
         """Weights in their cells; padding is zero."""
@@ -130,8 +183,45 @@ def _label_costs(chains: Chains, objective: Objective) -> tuple[float, _kernels.
     return float(prices.max()), _kernels.LabelCosts(prices, np.concatenate(where))
 
 
-def chains_of(layout: Layout, shards: Sequence[Shard]) -> Chains:
-    """The sequences of shards with gold labels."""
+def chains_of(layout: Layout, shards: Sequence[Shard], cuts: Sequence[int]) -> Chains:
+    """The sequences of shards with gold labels; blocks of shards begin at `cuts`.
+
+    If there are several blocks of shards in a file, the blocks lie in a file too.
+    """
+    n, places = layout.n_labels, list[_Places]()
+
+    def made() -> Iterator[ChainBlock]:
+        for a, b in pairwise(cuts):
+            block, own = _block(layout, shards[a:b])
+            places[:] = [own]  # the same for all blocks
+            release(shards[a:b])
+            yield block
+
+    stored = isinstance(shards, Spilled) and len(cuts) > 2
+    blocks: Sequence[ChainBlock] = Spilled.of(made()) if stored else list(made())
+    base, n_cells, cells = places[0]
+    live = packed_flags(cells, n_cells)
+    return Chains(
+        blocks=blocks,
+        bound=[_bound(block, live, base, n) for block in blocks],
+        limits=offsets_of([len(block.offsets) - 1 for block in blocks]),
+        n_labels=n,
+        n_cells=n_cells,
+        cell_of_weight=cells,
+        tied=blocks[0].edge is None,
+    )
+
+
+class _Places(NamedTuple):
+    """Where weights lie."""
+
+    base: int  # the first cell of transitions
+    n_cells: int
+    cells: Ints  # [n_weights]
+
+
+def _block(layout: Layout, shards: Sequence[Shard]) -> tuple[ChainBlock, _Places]:
+    """The sequences of some shards, and the cells of all weights."""
     lengths = np.concatenate([np.diff(s.frame.structure.variable_offsets) for s in shards])
     node, node_cells, of_node = _entries(layout, shards, pairs=False)
     edge, edge_cells, of_edge = _entries(layout, shards, pairs=True)
@@ -144,19 +234,30 @@ def chains_of(layout: Layout, shards: Sequence[Shard]) -> Chains:
     cells[of_node], cells[of_edge] = node_cells, base + edge_cells
     gold = np.concatenate([s.labels for s in shards if isinstance(s.labels, np.ndarray)])
     weights = [s.weight for s in shards if s.weight is not None]
-    weight = np.concatenate(weights) if weights else None
-    gold = gold.astype(np.int32)
-    arrays = _kernels.OnlineChains(
-        offsets=offsets_of(lengths),
-        gold=gold,
-        weight=weight,
-        live=packed_flags(cells, n_cells),
-        node=_kernel_rows(node, 0),
-        edge=None if edge is None else _kernel_rows(edge, base),
-        table=base,
-        labels=n,
+    block = ChainBlock(
+        offsets_of(lengths),
+        gold.astype(np.int32),
+        np.concatenate(weights) if weights else None,
+        node.without_weights(),
+        None if edge is None else edge.without_weights(base),
     )
-    return Chains(arrays, n, n_cells, cells, lengths, gold, weight, edge is None)
+    return block, _Places(base, n_cells, cells)
+
+
+def _bound(
+    block: ChainBlock, live: NDArray[np.uint8], base: int, n_labels: int
+) -> _kernels.OnlineChains:
+    """A block for the kernel, which copies nothing."""
+    return _kernels.OnlineChains(
+        offsets=block.offsets,
+        gold=block.gold,
+        weight=block.weight,
+        live=live,
+        node=_kernel_rows(block.node, 0),
+        edge=None if block.edge is None else _kernel_rows(block.edge, base),
+        table=base,
+        labels=n_labels,
+    )
 
 
 def _entries(
@@ -205,14 +306,14 @@ def _rows_of(variables: Sequence[Ints | None], shards: Sequence[Shard]) -> Ints:
 
 
 def _kernel_rows(entries: RowEntries, base: int) -> _kernels.OnlineRows:
-    """Entries for the kernel, their cells counted from `base` on."""
+    """Entries for the kernel; wide ones count their cells from `base` on."""
     wide = _kernels.WideRows(
         offsets=entries.wide_offsets, codes=entries.wide_codes, values=entries.wide_values
     )
     narrow = _kernels.NarrowRows(
         offsets=entries.narrow_offsets,
         outputs=entries.narrow_outputs,
-        cells=entries.narrow_cells + np.uint32(base),
+        cells=entries.narrow_cells,
         values=entries.narrow_values,
     )
     outputs = entries.n_outputs

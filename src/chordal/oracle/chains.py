@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from chordal.features import Shard
 from chordal.oracle._chain_arrays import ChainDuals, chains_of
 from chordal.oracle.examples import Planes, StructuredExamples
 from chordal.potentials import Floats, Potentials
-from chordal.structures import Chain, offsets_of
+from chordal.structures import Chain
 from chordal.targets import Labels
 
 PIECE = 256  # examples of a task
@@ -30,16 +31,19 @@ class ChainExamples(StructuredExamples):
     features : Layout
     shards : list of Shard
         Of any number of sequences, with gold labels.
-    objective, inference, mapper, l2, centre
+    objective, inference, mapper, l2, centre, cuts
         As in `StructuredExamples`.
     """
 
-    def _take(self, shards: Sequence[Shard]) -> None:
+    def _take(self, shards: Sequence[Shard], cuts: Sequence[int]) -> None:
         # Shards are not kept: what is compiled holds the same.
-        self.chains = chains_of(self.features, shards)
-        self.n_examples = len(self.chains.lengths)
-        self._offsets = offsets_of(self.chains.lengths)
+        self.chains = chains_of(self.features, shards, cuts)
+        self.limits = self.chains.limits
+        self.n_examples = int(self.limits[-1])
         self.compiled = self.chains if self.inference.name == "chain" else None
+
+    def _pages(self, block: int) -> Sequence[Any]:
+        return self.chains.blocks[block : block + 1]
 
     def value(self, weights: Floats) -> float:
         """The regularised objective."""
@@ -70,27 +74,31 @@ class ChainExamples(StructuredExamples):
 
     def gold(self, i: int) -> tuple[Labels, Floats | None]:
         """The gold labels of one sequence, and its weight, if it has one."""
-        weight = self.chains.weight
-        own = self.chains.gold[self._offsets[i] : self._offsets[i + 1]]
-        return own, None if weight is None else weight[i : i + 1]
+        block, k = self.chains.place(i)
+        own = self.chains.blocks[block]
+        labels = own.gold[own.offsets[k] : own.offsets[k + 1]]
+        return labels, None if own.weight is None else own.weight[k : k + 1]
 
     def potentials(self, i: int, weights: Floats) -> Potentials:
         """The scores of one sequence."""
-        structure = Chain(self.chains.lengths[i : i + 1], self.chains.n_labels)
+        block, k = self.chains.place(i)
+        lengths = np.diff(self.chains.blocks[block].offsets[k : k + 2])
+        structure = Chain(lengths, self.chains.n_labels)
         n = structure.n_cliques
         n_tables = min(n, 1) if self.chains.tied else n
         limits = np.arange(n_tables + 1, dtype=np.int64) * self.chains.n_labels**2
         index = np.zeros(n) if self.chains.tied else np.arange(n)
         unary, tables = np.empty(structure.n_states), np.empty(int(limits[-1]))
-        self.chains.arrays.scores(i, w=self.chains.spread(weights), unary=unary, tables=tables)
+        cells = self.chains.spread(weights)
+        self.chains.bound[block].scores(k, w=cells, unary=unary, tables=tables)
         if not np.isfinite(unary).all() or not np.isfinite(tables).all():
             raise OverflowError
         return Potentials.trusted(structure, unary, tables, index.astype(np.int32), limits)
 
     def adjoint(self, i: int, parts: Potentials) -> Floats:
         """The gradient of parts of one sequence."""
-        cells = self.chains.spread(np.zeros(self.n_weights))
-        self.chains.arrays.adjoint(i, unary=parts.unary, tables=parts.tables, w=cells)
+        cells, (block, k) = self.chains.spread(np.zeros(self.n_weights)), self.chains.place(i)
+        self.chains.bound[block].adjoint(k, unary=parts.unary, tables=parts.tables, w=cells)
         return self.chains.gather(cells)
 
     def _leads(

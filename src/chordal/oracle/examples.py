@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._optional import needed
 from chordal._saved import Stateful
-from chordal.features import Layout, Sums
+from chordal.features import Layout, Sums, fetch, release
 from chordal.inference import Inference
 from chordal.objectives import Objective
 from chordal.oracle._chain_arrays import ChainDuals, Chains
@@ -91,6 +92,7 @@ class ExampleOracle(Penalised, Protocol):
     """Examples that an online solver learns from one by one; a step costs what one costs."""
 
     n_examples: int
+    limits: Ints  # where each block of examples begins, and where the last one ends
     exempt: Ints  # weights that have no regularisation though others have
 
     def learner(self, rule: Rule, start: Floats) -> Learner:
@@ -155,6 +157,9 @@ class StructuredExamples:
         The regularisation is (l2/2) ‖w − centre‖². In an array, weights may be exempt by 0; all
         others have the same.
     centre : array [n_weights], optional
+    cuts : list of int, optional
+        Where each block of shards begins, and where the last one ends: few blocks are in memory if
+        the shards lie in a file. One block by default.
     """
 
     compiled: Chains | None = None  # the examples as compiled loops take them, if they are chains
@@ -168,6 +173,7 @@ class StructuredExamples:
         mapper: Mapper,
         l2: float | Floats = 0.0,
         centre: Floats | None = None,
+        cuts: Sequence[int] | None = None,
     ) -> None:
         self.features, self.n_weights = features, features.n_weights
         self.objective, self.inference, self._mapper = objective, inference, mapper
@@ -180,10 +186,14 @@ class StructuredExamples:
                 "of them; use a solver such as 'lbfgs'"
             )
         self._sums: Sums | None = None
-        self._take(shards)
+        self._take(shards, [0, len(shards)] if cuts is None else cuts)
 
-    def _take(self, shards: Sequence[Any]) -> None:
-        self.shards, self.n_examples = shards, len(shards)
+    def _take(self, shards: Sequence[Any], cuts: Sequence[int]) -> None:
+        self.shards, self.n_examples, self.limits = shards, len(shards), np.array(cuts)
+
+    def _pages(self, block: int) -> Sequence[Any]:
+        """What holds the arrays of a block."""
+        return self.shards[self.limits[block] : self.limits[block + 1]]
 
     def learner(self, rule: Rule, start: Floats) -> Learner:
         """A learner by this rule, from these weights on."""
@@ -213,6 +223,21 @@ class StructuredExamples:
         if len(order) and not 0 <= order.min() <= order.max() < self.n_examples:
             raise IndexError(f"order must name examples 0 to {self.n_examples - 1}")
         return order
+
+    def visits(self, order: Ints) -> Iterator[tuple[int, Ints]]:
+        """This order in runs of examples of one block, each with the number of the block.
+
+        The next block is read ahead, and those behind leave memory.
+        """
+        order = self.checked(order)
+        block = np.searchsorted(self.limits, order, side="right") - 1
+        cuts = [0, *np.flatnonzero(np.diff(block)) + 1, len(order)]
+        runs = [(int(block[a]), order[a:b]) for a, b in pairwise(cuts) if a < b]
+        for k, (own, some) in enumerate(runs):
+            for after, _ in runs[k + 1 : k + 2]:
+                fetch(self._pages(after))
+            yield own, some
+            release(self._pages(own))
 
     def penalty(self, weights: Floats) -> float:
         """(l2/2) ‖w − centre‖²."""

@@ -119,8 +119,8 @@ def oracle_for(
         return SummedOracle(*loss, *penalty, cuts, without_l1)
     chains = all(isinstance(shard.frame.structure, Chain) for shard in shards)
     if chains and not single_examples(asks, features, objective):
-        return ChainExamples(*loss, *penalty)
-    return StructuredExamples(*loss, *penalty)
+        return ChainExamples(*loss, *penalty, cuts)
+    return StructuredExamples(*loss, *penalty, cuts)
 
 
 def check_questions(

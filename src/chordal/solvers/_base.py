@@ -319,6 +319,11 @@ class Solver(ABC):
             if value >= below:
                 raise ValueError(f"{name} must be below {below:g}, got {value!r}")
 
+    @property
+    def mixes(self) -> bool:
+        """Whether it takes examples in a random order."""
+        return self.batch_size is not None
+
     @abstractmethod
     def _run(self, run: Any) -> Status:
         """Iterate until the run has a status; `run` is updated."""

@@ -36,8 +36,12 @@ class OnlineRun(Course):
         self.random = np.random.default_rng(solver.random_state)  # for the orders of examples
 
     def order(self) -> NDArray[np.int64]:
-        """All examples, in a new order."""
-        return self.random.permutation(self.oracle.n_examples)
+        """All examples, in a new order: if they lie in blocks, one block after another."""
+        limits, blocks = self.oracle.limits, np.arange(len(self.oracle.limits) - 1)
+        if len(blocks) > 1:
+            blocks = self.random.permutation(blocks)
+        sizes = np.diff(limits)
+        return np.concatenate([limits[k] + self.random.permutation(sizes[k]) for k in blocks])
 
     def visit(self, learner: Learner, order: NDArray[np.int64]) -> float:
         """Update on these examples in turn; returns the sum of their losses."""
@@ -90,6 +94,11 @@ class OnlineSolver(Solver):
     asks: ClassVar[type] = ExampleOracle
     course: ClassVar[type[Course]] = OnlineRun
     seeded: ClassVar[bool] = True
+
+    @property
+    def mixes(self) -> bool:
+        """Whether it takes examples in a random order."""
+        return True
 
     def check(self, problem: Problem) -> None:
         """Raise an error for soft or partial labels and for groups of weights."""

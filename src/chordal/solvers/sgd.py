@@ -218,6 +218,11 @@ class SGD(OnlineSolver):
             own = replace(own, rate=float(self.learning_rate))
         self._schedule = own
 
+    @property
+    def mixes(self) -> bool:
+        """Whether it takes examples in a random order."""
+        return bool(self.shuffle)
+
     def remedy(self) -> str:
         """Advice: another learning rate."""
         return "lower learning_rate, or leave it at None to have it found"

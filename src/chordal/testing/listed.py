@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -67,15 +67,16 @@ class ListedExamples:
         self.n_examples, self.n_weights = len(examples), examples[0].features.shape[1]
         self.centre = np.zeros(self.n_weights) if centre is None else centre
         self.exempt = np.zeros(0, dtype=np.int64)
+        self.limits = np.array([0, self.n_examples])
         self.n_visits = 0
 
     def learner(self, rule: Any, start: Floats) -> Any:
         """A learner by this rule, in Python, from these weights on."""
         return rule.learner(self, start)
 
-    def checked(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The order as it is."""
-        return np.asarray(order)
+    def visits(self, order: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The order as it is, in one block."""
+        yield 0, np.asarray(order)
 
     def mistake(self, i: int, weights: Floats) -> Mistake | None:
         """What the best labelling of one example has wrong; None if nothing."""

@@ -63,6 +63,7 @@ from chordal.inference import Inference
 from chordal.labels import SequenceLabels
 from chordal.objectives import Objective
 from chordal.oracle import Mapper, asks_examples, oracle_for, single_examples
+from chordal.oracle.examples import ExampleOracle
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Solution, Solver
 from chordal.targets import PartialLabels, Target
@@ -221,29 +222,35 @@ def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
 
 
 def shards_of(layout: Layout, parts: Parts, plan: Plan) -> tuple[Sequence[Shard], list[int] | None]:
-    """The shards for the solver, and where each mini-batch begins, if it uses any.
+    """The shards for the solver, and where each mini-batch or block begins, if there are several.
 
-    For parts that are not in memory, compiled shards are written to a file, unless the solver
-    visits single examples in any order.
+    For parts that are not in memory, compiled shards are written to a file. Solvers that visit
+    single examples take them in blocks, so that few have to be in memory.
     """
     solver, outline, weight = plan.solver, parts.outline, plan.weight
-    in_memory = parts.in_memory or asks_examples(solver.asks)
-    single = not outline.is_chain or single_examples(solver.asks, layout, plan.objective)
-    order, cuts = None, None
-    if asks_examples(solver.asks) and single:
-        limits = [(i, i + 1) for i in range(parts.n_examples)]
-    elif solver.batch_size is None:
-        limits = outline.limits(layout.counts, training=True)
-    else:
-        order = np.random.default_rng(solver.random_state).permutation(parts.n_examples)
-        weight = None if weight is None else weight[order]
+    n, order, cuts = parts.n_examples, None, None
+    in_blocks = solver.asks is ExampleOracle and parts.n_blocks > 1
+    if solver.mixes and (in_blocks or solver.batch_size is not None):
+        order = np.random.default_rng(solver.random_state).permutation(n)
+    if in_blocks:
+        limits = parts.blocks(np.arange(n) if order is None else order)
+        cuts = list(range(len(limits) + 1))
+    elif order is not None and solver.batch_size is not None:
         limits, cuts = outline.minibatches(layout.counts, solver.batch_size, order)
+    else:
+        limits = outline.limits(layout.counts, training=True)
+    chains = outline.is_chain and not single_examples(solver.asks, layout, plan.objective)
+    if asks_examples(solver.asks) and not chains:
+        cuts = [0, *(end for _, end in limits)] if in_blocks else None
+        limits = [(i, i + 1) for i in range(n)]
+    if order is not None:
+        weight = None if weight is None else weight[order]
     found = parts.runs(limits) if order is None else parts.mixed(order, limits)
     shards = (
         layout.compile(batch, a - at, b - at, gold, None if weight is None else weight[at:])
         for batch, gold, at, a, b in found
     )
-    return list(shards) if in_memory else Spilled.of(shards), cuts
+    return list(shards) if parts.in_memory else Spilled.of(shards), cuts
 
 
 def attributes_of(

@@ -91,10 +91,11 @@ class Descent(Kept):
     def visit(self, order: Ints) -> float:
         """Learn from these examples in turn; returns the sum of their losses before each step."""
         total = 0.0
-        for i in self._examples.checked(order).tolist():
-            total += self._learn(i)
-            if not np.isfinite(total):
-                raise OverflowError
+        for _, run in self._examples.visits(order):
+            for i in run.tolist():
+                total += self._learn(i)
+                if not np.isfinite(total):
+                    raise OverflowError
         return total
 
     def _learn(self, i: int) -> float:
@@ -155,9 +156,10 @@ class ChainDescent(Kept):
 
     def visit(self, order: Ints) -> float:
         """Learn from these sequences in turn; returns the sum of their losses before each step."""
-        order = self._examples.checked(order)
         self._counts[1] = 0.0
-        self._chains.arrays.descend(self._rule, self._loss, order, self._arrays)
+        for block, run in self._examples.visits(order):
+            arrays, own = self._chains.within(block, run)
+            arrays.descend(self._rule, self._loss, own, self._arrays)
         return float(self._counts[1])
 
     def weights(self) -> Floats:

@@ -64,16 +64,21 @@ class MistakeLearner(Kept):
     def visit(self, order: Ints) -> float:
         """Learn from these examples in turn; returns the sum of their losses before each step."""
         total = 0.0
-        for i in self._examples.checked(order).tolist():
-            mistake = self._examples.mistake(i, self._w)
-            if mistake is not None:
-                with np.errstate(over="ignore"):
-                    total += self._rule.step(mistake, self._w, self._memory)
-            if not np.isfinite(total):
-                raise OverflowError
-            self._total += self._w
-            self._steps += 1
+        for _, run in self._examples.visits(order):
+            for i in run.tolist():
+                total += self._learn(i)
+                if not np.isfinite(total):
+                    raise OverflowError
+                self._total += self._w
+                self._steps += 1
         return total
+
+    def _learn(self, i: int) -> float:
+        mistake = self._examples.mistake(i, self._w)
+        if mistake is None:
+            return 0.0
+        with np.errstate(over="ignore"):
+            return self._rule.step(mistake, self._w, self._memory)
 
     def weights(self) -> Floats:
         """What has been learned so far."""
@@ -101,11 +106,11 @@ class ChainMistakeLearner(Kept):
 
     def visit(self, order: Ints) -> float:
         """Learn from these sequences in turn; returns the sum of their losses before each step."""
-        order = self._examples.checked(order)
+        state = {"w": self._cells, "memory": self._memory, "counts": self._counts}
         self._counts[1] = 0.0
-        self._chains.arrays.visit(
-            self._kernel, order, w=self._cells, memory=self._memory, counts=self._counts
-        )
+        for block, run in self._examples.visits(order):
+            arrays, own = self._chains.within(block, run)
+            arrays.visit(self._kernel, own, **state)
         return float(self._counts[1])
 
     def weights(self) -> Floats:
