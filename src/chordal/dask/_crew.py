@@ -358,8 +358,17 @@ def _named(error: BaseException, where: str) -> BaseException:
     if isinstance(error, FileError):
         named = error.prefixed(where)
     elif kind is not None:
-        named = kind(f"{where}{error}")
+        named = kind(f"{where}{_text(error)}")
     else:  # not an OSError, which would be that of a connection
-        named = RuntimeError(f"{where}{type(error).__name__}: {error}")
+        named = RuntimeError(where + ": ".join(filter(None, (type(error).__name__, _text(error)))))
     named.__cause__ = error
     return named
+
+
+def _text(error: BaseException) -> str:
+    """The text of an error. Some, such as those of decoding, lose it on their way through Dask."""
+    text = str(error)
+    if text in ("", "None"):
+        with suppress(Exception):
+            return str(type(error)(*error.args))
+    return text

@@ -173,8 +173,10 @@ def _joined(X: Any, y: object, weight: object, paired: bool, whole: bool) -> Giv
         if isinstance(X, Given):
             return X
         if not isinstance(X, (tuple, list)) or len(X) not in (2, 3):
+            size = f" of {len(X)}" if isinstance(X, (tuple, list)) else ""
             raise TypeError(
                 f"without y, a partition must be a pair (X, y) of lists, got {type(X).__name__}"
+                f"{size}"
             )
         return Given(*map(_listed, X))
     if not paired:
