@@ -37,6 +37,10 @@ class ClusterError(RuntimeError):
     """The cluster is gone, or has had no worker for too long."""
 
 
+class LostError(ClusterError):
+    """Results went with their workers; if they have a recipe, another try computes them again."""
+
+
 class PartError(Exception):
     """The error of a part, in terms of its number, on its way from the worker of its group."""
 
@@ -194,7 +198,7 @@ class DaskCrew:
         for left in reversed(range(TRIES)):
             try:
                 return self._asked(plus, asked, n, vectors, (answer, *rest))
-            except (ClusterError, *_LOST) as error:
+            except (LostError, *_LOST) as error:
                 if not left or not self._alive():
                     raise self._gone() from error
         raise AssertionError("unreachable")
@@ -297,10 +301,9 @@ class DaskCrew:
 
     def _gone(self) -> ClusterError:
         if self._alive():
-            return ClusterError(
+            return LostError(
                 "results were lost with their workers and cannot be computed again, because "
-                "scattered "
-                "data have no recipe: give files, bags or delayed partitions"
+                "scattered data have no recipe: give files, bags or delayed partitions"
             )
         return ClusterError(
             "the cluster is gone: its scheduler does not answer any more; the estimator is "
