@@ -70,7 +70,8 @@ def from_tokens(
     """The sequences of a Dask data frame with a row per token, as a bag of pairs (x, y).
 
     Rows with the same value in `group` are one sequence. Each sequence must be in one partition, as
-    after ``frame.set_index(group)``; otherwise it is an error.
+    after ``frame.set_index(group)``. It is an error if a sequence continues in the next partition;
+    partitions further apart are not compared, since that would read all before the first.
 
     Parameters
     ----------
