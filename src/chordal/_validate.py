@@ -121,7 +121,7 @@ def check_sample_weight(weight: object, n_sequences: int) -> NDArray[np.float64]
     try:
         array = np.ascontiguousarray(weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must be numbers, got {weight!r}") from None
+        raise ValueError(f"sample_weight must be numbers, got {weight!r:.80}") from None
     if array.shape != (n_sequences,):
         raise ValueError(
             f"sample_weight must have one entry per sequence ({n_sequences}), "

@@ -339,6 +339,27 @@ def test_a_cluster_without_workers_is_not_waited_for_without_end():
         assert time.monotonic() - started < 60
 
 
+def test_workers_that_all_go_are_not_waited_for_again_and_again(expected):
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as made,
+        distributed.Client(made) as client,
+    ):
+        gone = []
+
+        def stop(state):
+            if state.iteration == 2:
+                made.scale(0)
+                while client.nthreads():
+                    time.sleep(0.05)
+                gone.append(time.monotonic())
+
+        with pytest.raises(cluster.ClusterError, match="no worker for 2 s"):
+            cluster.fit(crf(), pairs(), client=client, callback=stop, timeout=2.0)
+        assert time.monotonic() - gone[0] < 20
+
+
 def test_tables_and_graphs(client):
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=60)

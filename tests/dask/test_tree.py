@@ -70,9 +70,14 @@ def test_an_error_names_its_partition_however_far_it_comes():
     def fails(part, vectors):
         raise part
 
+    # As it comes from a worker: Dask keeps the arguments, and not what was made of them.
+    lost = UnicodeDecodeError.__new__(UnicodeDecodeError, "utf-8", b"\xff", 0, 1, "no start byte")
+    assert str(lost) == ""
     for error, text in [
         (ValueError("bad"), r"^partition 5: bad$"),
-        (KeyError("x"), r"^partition 5: KeyError\('x'\)$"),
+        (KeyError("x"), r"^partition 5: KeyError: 'x'$"),
+        (MemoryError(), r"^partition 5: MemoryError$"),
+        (lost, r"^partition 5: 'utf-8' codec can't decode byte 0xff in position 0: no"),
         (InfeasibleError(3), r"^no labelling of example 3 is allowed"),
     ]:
         with pytest.raises(PartError) as caught:

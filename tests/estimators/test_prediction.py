@@ -206,3 +206,13 @@ def test_large_graphs_are_compared_by_rough_answers(coupled, monkeypatch):
     assert not asked
     coupled_crf().fit([x], [y])
     assert [method.tol for method in asked] == [1e-8]
+
+
+@pytest.mark.parametrize("question", ["predict", "predict_marginals", "k_best", "sample"])
+def test_scores_that_overflow_are_an_error(question):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(3, 2)) for _ in range(20)]
+    crf = ChainCRF().fit(X, [(x[:, 0] > 0).astype(int) for x in X])
+    large = [X[0], np.array([[0.0, 1.0], [1e308, -1e308], [1e308, 1e308]]), X[1]]
+    with pytest.raises(ValueError, match=r"the scores of X\[1\] overflow: .* scale them"):
+        getattr(crf, question)(large)

@@ -29,6 +29,14 @@ def test_the_page_is_closed_to_hostile_text(all_models, ask):
     assert "style=" not in page
 
 
+def test_wrong_paths_and_methods_say_what_is_right(all_models, ask):
+    application = serving.app(all_models)
+    path, method = ask(application, ("GET", "/tags", {}), ("GET", "/tag", {}))
+    assert (path.status_code, method.status_code) == (404, 405)
+    assert "/openapi.json" in path.json()["error"]["message"]
+    assert method.json()["error"]["message"] == "not a method of this path, which takes POST"
+
+
 def test_the_description_is_openapi(all_models, ask):
     (found,) = ask(serving.app(all_models), ("GET", "/openapi.json", {}))
     described = found.json()
@@ -47,8 +55,10 @@ def test_requests_and_answers_are_as_described(all_models, ask):
     asked = [
         {"text": "Ana lives in Rome.", "probabilities": True, "marginals": True, "k_best": 2},
         {"inputs": [{"tokens": ["a"]}, {"rows": [["a"]]}]},
+        {"text": "a", "method": None, "constrain": None, "k_best": 2.0},
     ]
-    wrong = [{}, {"text": 1}, {"text": "a", "tokens": []}, {"text": "a", "x": 1}]
+    wrong = [{}, {"text": 1}, {"text": "a", "tokens": []}, {"text": "a", "k_best": 2.5}]
+    wrong += [{"text": "a", "x": 1}, {"text": "a", "spans": None}]
     (found,) = ask(application, ("GET", "/openapi.json", {}))
     described = found.json()
 

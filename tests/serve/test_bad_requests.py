@@ -85,7 +85,7 @@ def with_wrong_keys(rng):
     elif kind == 2:
         body |= {"text": "a", "tokens": ["a"]}
     else:
-        body["k_best"] = rng.choice([-1, 101, 10**30, 1e3, True, "2", 2.0])
+        body["k_best"] = rng.choice([-1, 101, 10**30, 1e3, True, "2", 2.5])
     return name, json.dumps(body).encode()
 
 
@@ -218,10 +218,11 @@ def test_what_is_not_even_http(server):
         ({"inputs": [{"text": "a", "rows": []}]}, "inputs[0]", "exactly one of text, tokens, rows"),
         ({"inputs": [{"txt": "a"}]}, "inputs[0]", "unknown key 'txt' in inputs[0]"),
         ({"inputs": [], "text": "a"}, None, "give text or inputs, not both"),
-        ({"rows": [["a"], ["a", "b"]]}, "rows[1]", "must have 1 columns, as in training, got 2"),
+        ({"rows": [["a"], ["a", "b"]]}, "rows[1]", "must have 1 column, as in training, got 2"),
         ({"text": "a", "constrain": "iobes"}, None, "iobes is not the scheme of the labels"),
         ({"text": "a", "constrain": "x"}, "constrain", "one of auto, none, bio"),
-        ({"text": "a", "k_best": 1000}, "k_best", "k_best must be from 0 to 100"),
+        ({"text": "a", "k_best": 1000}, "k_best", "k_best must be a whole number from 0 to 100"),
+        ({"text": "a", "k_best": 0.5}, "k_best", "k_best must be a whole number from 0 to 100"),
         ({"text": "a", "spans": 1}, "spans", "spans must be a boolean, got a number"),
     ],
 )
@@ -233,6 +234,24 @@ def test_the_message_says_what_and_where(all_models, tag, body, where, words):
     assert words in found["error"]["message"]
     if where is not None:
         assert found["error"]["where"] == where
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"text": NaN}', "the body is not JSON: NaN is not a number in JSON"),
+        (b'{"text": ' + b"1" * 5000 + b"}", "the body has a number with thousands of digits"),
+        (b"", "the body is not JSON"),
+        (b'\xef\xbb\xbf{"text": "Rome"}', "the body begins with a byte order mark"),
+    ],
+)
+def test_what_is_no_json(all_models, ask, body, words):
+    from chordal.serve import app
+
+    head = {"content-type": "application/json"}
+    (found,) = ask(app(all_models), ("POST", "/tag", {"content": body, "headers": head}))
+    assert found.status_code == 400
+    assert found.json()["error"]["message"].startswith(words)
 
 
 @pytest.mark.parametrize(

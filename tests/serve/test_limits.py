@@ -219,3 +219,67 @@ def test_a_slow_body(all_models):
             return await client.post("/tag", content=slowly(), headers=head)
 
     assert asyncio.run(run()).status_code == 408
+
+
+@pytest.fixture
+def unread(all_models):
+    """An application that reads long requests only when told."""
+    may = threading.Event()
+
+    def make(**limits):
+        application = serve.app({"words": all_models["words"]}, serve.Limits(**limits))
+        queue = application.state.service.queue
+        queue._reader.submit(may.wait, 60)
+        return application
+
+    yield make, may
+    may.set()
+
+
+MANY = {"text": "Rome " * 5_000}  # too long to be read in the event loop
+
+
+def test_requests_that_are_read_too_late(unread):
+    make, _ = unread
+    application = make(timeout=0.3)
+    found = together(application, [MANY, {"text": "Rome"}, MANY])
+    assert [own.status_code for own in found] == [503, 200, 503]
+    assert "no answer within 0.3 s" in found[0].json()["error"]["message"]
+    assert len(application.state.service.queue) == 0
+
+
+def test_requests_that_are_read_take_room_in_the_queue(unread):
+    make, may = unread
+    application = make(max_queue=2)
+
+    async def run():
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            tasks = [asyncio.create_task(client.post("/tag", json=MANY)) for _ in range(3)]
+            done, _ = await asyncio.wait(tasks, timeout=60, return_when="FIRST_COMPLETED")
+            health = (await client.get("/health")).json()
+            may.set()
+            return done, health, await asyncio.gather(*tasks)
+
+    done, health, found = asyncio.run(run())
+    assert [task.result().status_code for task in done] == [429]
+    assert health["queue"] == 2
+    assert sorted(own.status_code for own in found) == [200, 200, 429]
+
+
+def test_requests_that_are_read_hear_that_the_server_stops(unread):
+    make, _ = unread
+    application = make(drain=0.2)
+
+    async def run():
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            task = asyncio.create_task(client.post("/tag", json=MANY))
+            while not len(application.state.service.queue):
+                await asyncio.sleep(0.01)
+            application.state.service.stop()
+            return await task
+
+    found = asyncio.run(run())
+    assert found.status_code == 503
+    assert "the server is stopping" in found.json()["error"]["message"]

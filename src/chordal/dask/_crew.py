@@ -37,6 +37,10 @@ class ClusterError(RuntimeError):
     """The cluster is gone, or has had no worker for too long."""
 
 
+class LostError(ClusterError):
+    """Results went with their workers; if they have a recipe, another try computes them again."""
+
+
 class PartError(Exception):
     """The error of a part, in terms of its number, on its way from the worker of its group."""
 
@@ -194,7 +198,7 @@ class DaskCrew:
         for left in reversed(range(TRIES)):
             try:
                 return self._asked(plus, asked, n, vectors, (answer, *rest))
-            except (ClusterError, *_LOST) as error:
+            except (LostError, *_LOST) as error:
                 if not left or not self._alive():
                     raise self._gone() from error
         raise AssertionError("unreachable")
@@ -297,10 +301,9 @@ class DaskCrew:
 
     def _gone(self) -> ClusterError:
         if self._alive():
-            return ClusterError(
+            return LostError(
                 "results were lost with their workers and cannot be computed again, because "
-                "scattered "
-                "data have no recipe: give files, bags or delayed partitions"
+                "scattered data have no recipe: give files, bags or delayed partitions"
             )
         return ClusterError(
             "the cluster is gone: its scheduler does not answer any more; the estimator is "
@@ -358,8 +361,17 @@ def _named(error: BaseException, where: str) -> BaseException:
     if isinstance(error, FileError):
         named = error.prefixed(where)
     elif kind is not None:
-        named = kind(f"{where}{error}")
+        named = kind(f"{where}{_text(error)}")
     else:  # not an OSError, which would be that of a connection
-        named = RuntimeError(f"{where}{type(error).__name__}: {error}")
+        named = RuntimeError(where + ": ".join(filter(None, (type(error).__name__, _text(error)))))
     named.__cause__ = error
     return named
+
+
+def _text(error: BaseException) -> str:
+    """The text of an error. Some, such as those of decoding, lose it on their way through Dask."""
+    text = str(error)
+    if text in ("", "None"):
+        with suppress(Exception):
+            return str(type(error)(*error.args))
+    return text

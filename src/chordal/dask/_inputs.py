@@ -70,7 +70,8 @@ def from_tokens(
     """The sequences of a Dask data frame with a row per token, as a bag of pairs (x, y).
 
     Rows with the same value in `group` are one sequence. Each sequence must be in one partition, as
-    after ``frame.set_index(group)``; otherwise it is an error.
+    after ``frame.set_index(group)``. It is an error if a sequence continues in the next partition;
+    partitions further apart are not compared, since that would read all before the first.
 
     Parameters
     ----------
@@ -173,8 +174,10 @@ def _joined(X: Any, y: object, weight: object, paired: bool, whole: bool) -> Giv
         if isinstance(X, Given):
             return X
         if not isinstance(X, (tuple, list)) or len(X) not in (2, 3):
+            size = f" of {len(X)}" if isinstance(X, (tuple, list)) else ""
             raise TypeError(
                 f"without y, a partition must be a pair (X, y) of lists, got {type(X).__name__}"
+                f"{size}"
             )
         return Given(*map(_listed, X))
     if not paired:

@@ -23,7 +23,7 @@ from chordal.features import Batch, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, Pace, choose, most_probable_labels
 from chordal.labels import SequenceLabels, observed, single_labels
 from chordal.objectives import Objective
-from chordal.potentials import Floats, Potentials
+from chordal.potentials import LARGEST_SUM, Floats, Potentials
 from chordal.structures import Chain, Structure
 
 T = TypeVar("T")
@@ -147,6 +147,7 @@ def ask(
         begin, end = limits
         shard = layout.compile(given, begin, end, once=True)
         potentials = layout.potentials(shard, expanded)
+        check_scores(potentials, begin)
         if constraints is not None:
             potentials = constraints.apply(potentials, begin)
         method = model.inference_
@@ -164,6 +165,23 @@ def ask(
         limits = [(0, len(batch.sizes))]
     with execution_for(1 if serial else effective_n_jobs(model.n_jobs)) as mapper:
         return X, batch, mapper.map(of_part, limits)
+
+
+def check_scores(potentials: Potentials, begin: int) -> None:
+    """Raise an error for scores that overflow, from which no answer follows."""
+    s = potentials.structure
+    largest = LARGEST_SUM / max(1, s.n_variables + s.n_cliques)
+    unary = potentials.unary
+    if not len(unary) or (unary.max() <= largest and unary.min() >= -largest):
+        return
+    bad = ~((unary <= largest) & ((unary >= -largest) | (unary == -np.inf)))
+    if bad.any():
+        variable = np.searchsorted(s.state_offsets, int(bad.argmax()), side="right") - 1
+        example = begin + np.searchsorted(s.variable_offsets, variable, side="right") - 1
+        raise ValueError(
+            f"the scores of X[{example}] overflow: its numbers are too large for the weights; "
+            "scale them as in training"
+        )
 
 
 def read(model: Model, X: object) -> tuple[Sequence[Any], Batch]:

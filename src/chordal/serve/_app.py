@@ -163,7 +163,11 @@ async def _refused(request: Request, error: Exception) -> Response:
     """A refusal of ours, or one of the router's, as JSON."""
     if isinstance(error, HTTPException):
         headers = dict(error.headers or {})
-        return _json(Refusal(error.status_code, error.detail).body(), error.status_code, headers)
+        message = {
+            404: "there is no such path; /openapi.json lists all",
+            405: f"not a method of this path, which takes {headers.get('Allow', 'others')}",
+        }.get(error.status_code, error.detail)
+        return _json(Refusal(error.status_code, message).body(), error.status_code, headers)
     assert isinstance(error, Refusal)
     return _json(error.body(), error.status, error.headers())
 

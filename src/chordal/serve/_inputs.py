@@ -105,8 +105,10 @@ class Reads:
     def _columns(self, rows: list[Any], where: str) -> list[Any]:
         for t, row in enumerate(rows):
             if len(_strings(row, f"{where}[{t}]")) != self.width:
-                place = f"{where}[{t}]"
-                message = f"{place} must have {self.width} columns, as in training, got {len(row)}"
+                place, columns = f"{where}[{t}]", "column" if self.width == 1 else "columns"
+                message = (
+                    f"{place} must have {self.width} {columns}, as in training, got {len(row)}"
+                )
                 raise Refusal(422, message, place)
         return rows
 

@@ -25,6 +25,8 @@ def parsed(body: bytes) -> object:
         text = body.decode()
     except UnicodeDecodeError as error:
         raise Refusal(400, f"the body is not UTF-8: see byte {error.start}") from None
+    if text.startswith("\ufeff"):
+        raise Refusal(400, "the body begins with a byte order mark: send UTF-8 without it")
     try:
         value: object = _DECODER.decode(text)
         if _ESCAPED_HALF.search(text):
@@ -34,13 +36,13 @@ def parsed(body: bytes) -> object:
         raise Refusal(400, f"the body is not JSON: {error.msg} at {place}") from None
     except RecursionError:
         raise Refusal(400, "the body is nested too deeply") from None
-    except ValueError as error:  # a constant, or a number with thousands of digits
-        raise Refusal(400, f"the body is not JSON: {error}") from None
+    except ValueError:
+        raise Refusal(400, "the body has a number with thousands of digits") from None
     return value
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a number in JSON")
+    raise Refusal(400, f"the body is not JSON: {name} is not a number in JSON")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)

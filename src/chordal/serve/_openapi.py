@@ -65,8 +65,8 @@ def _schemas(limits: Limits) -> dict[str, Schema]:
     one = {"text": _STRING, "tokens": _array(_STRING), "rows": _array(row)}
     kinds = [{"required": [kind]} for kind in one]
     options: dict[str, Schema] = {
-        "method": {"enum": list(METHODS)},
-        "constrain": {"enum": list(CONSTRAINTS), "default": "auto"},
+        "method": {"enum": [*METHODS, None]},
+        "constrain": {"enum": [*CONSTRAINTS, None], "default": "auto"},
         **{name: {"type": "boolean", "default": value} for name, value in FLAGS.items()},
         "k_best": {"type": "integer", "minimum": 0, "maximum": limits.max_k_best, "default": 0},
     }

@@ -122,11 +122,11 @@ def _flag(value: dict[str, Any], name: str) -> bool:
 def _count(value: dict[str, Any], most: int) -> int:
     """The number of best labellings; 0 if none are asked for."""
     given = value.get("k_best", 0)
-    if type(given) is not int:
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
         refuse("k_best", "a whole number", given)
-    if not 0 <= given <= most:
-        raise Refusal(422, f"k_best must be from 0 to {most}", "k_best")
-    return given
+    if given != given // 1 or not 0 <= given <= most:  # 3.0 is whole, as in JSON Schema
+        raise Refusal(422, f"k_best must be a whole number from 0 to {most}", "k_best")
+    return int(given)
 
 
 def _constraint(asked: str, loaded: Loaded) -> str | None:

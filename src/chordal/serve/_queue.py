@@ -1,7 +1,7 @@
-"""The queue of requests: those that wait are predicted together.
+"""The queue of requests: long ones are read in a thread, those that wait are predicted together.
 
-Everything here except `answers` runs in the event loop, so no lock is needed. While a batch is
-processed, the next one gathers: the busier the server, the larger its batches.
+Everything here except `answers` and the reading runs in the event loop, so no lock is needed. While
+a batch is processed, the next one gathers: the busier the server, the larger its batches.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, TypeVar
 
 from chordal.serve._metrics import Metrics
 from chordal.serve._predicting import Task, answers
@@ -20,6 +21,8 @@ from chordal.serve.limits import Limits
 
 #: Tokens and inputs that are predicted in the event loop: to wake a thread would take longer.
 FEW = 256
+
+T = TypeVar("T")
 
 Answer = Callable[[Sequence[Task], float | None], list[bytes | Refusal]]
 
@@ -40,13 +43,35 @@ class Queue:
         self.limits, self.metrics, self._answer = limits, metrics, answer
         self._waiting: deque[Job] = deque()
         self._working: set[Job] = set()
+        self._reading: set[asyncio.Future[Any]] = set()
+        # One request at a time: what a long one becomes takes far more memory than its bytes.
+        self._reader = ThreadPoolExecutor(1, "chordal-read")
         self._busy = 0  # threads
         self._woken = False
         self._closed = False
         self._pool: ThreadPoolExecutor | None = None
 
     def __len__(self) -> int:
-        return len(self._waiting) + len(self._working)
+        return len(self._reading) + len(self._waiting) + len(self._working)
+
+    async def read(self, work: Callable[[], T], deadline: float) -> T:
+        """What a thread reads from a long request; raises Refusal as `answer` does."""
+        self.check_room()
+        loop = asyncio.get_running_loop()
+        reading = loop.run_in_executor(self._reader, work)
+        self._reading.add(reading)
+        self.metrics.queued(len(self))
+        try:
+            await asyncio.wait({reading}, timeout=deadline - loop.time())
+            if reading.cancelled():
+                raise stopping()
+            if not reading.done():
+                raise self._late()
+            return reading.result()
+        finally:
+            reading.cancel()  # if it has not begun, it never will
+            self._reading.discard(reading)
+            self.metrics.queued(len(self))
 
     async def answer(self, task: Task, deadline: float) -> bytes:
         """Wait for the answer to a task; raises Refusal if there is no room, or no time."""
@@ -79,12 +104,17 @@ class Queue:
         for job in (*self._waiting, *self._working):
             _finish(job, stopping())
         self._waiting.clear()
+        for reading in self._reading:
+            reading.cancel()
+        self._reader.shutdown(wait=False, cancel_futures=True)
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _expire(self, job: Job) -> None:
-        message = f"no answer within {self.limits.timeout:g} s"
-        _finish(job, Refusal(503, message, retry_after=1))
+        _finish(job, self._late())
+
+    def _late(self) -> Refusal:
+        return Refusal(503, f"no answer within {self.limits.timeout:g} s", retry_after=1)
 
     def _take(self) -> None:
         """Hand out what waits, as far as threads are free."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from chordal.serve._metrics import Metrics
@@ -27,8 +26,6 @@ class Service:
         self.limits, self.metrics = limits, Metrics()
         self.shelf = Shelf(models)
         self.queue = Queue(limits, self.metrics)
-        # Reads long requests, one at a time: what they become takes far more memory than they do.
-        self.reader = ThreadPoolExecutor(1, "chordal-read")
         self.is_stopping = False
         self._watching: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -65,7 +62,6 @@ class Service:
         if self._watching is not None:
             self._watching.cancel()
         self.queue.close()
-        self.reader.shutdown(wait=False, cancel_futures=True)
 
     def slot(self, name: str | None) -> Slot:
         """The model of a name, or the first one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chordal.serve._json import encoded, parsed
@@ -58,7 +59,8 @@ class Tagging:
         if len(body) < MANY:
             question = self._question(body, loaded)
         else:
-            question = await loop.run_in_executor(service.reader, self._question, body, loaded)
+            work = partial(self._question, body, loaded)
+            question = await service.queue.read(work, deadline)
         answer = await service.queue.answer(Task(loaded, question), deadline)
         seen.tokens = question.n_tokens
         return answer
