@@ -73,6 +73,10 @@ def _added(whole: Input, part: Input) -> Ints | None:
         if isinstance(whole, TemplateInput) and isinstance(part, TemplateInput):
             if (whole.template, whole.part) != (part.template, part.part):
                 raise ValueError("are made by another feature template")
+            if 0 not in (whole.width, part.width) and whole.width != part.width:
+                raise ValueError(
+                    f"are of {part.width} columns of text, but of {whole.width} in the other"
+                )
             whole.width = whole.width or part.width
         return _names_added(whole, part)
     if isinstance(whole, VectorInput) and isinstance(part, VectorInput):
