@@ -25,6 +25,7 @@ from chordal import (
     NaiveBayes,
     TwoStageCRF,
     _container,
+    _scratch,
 )
 from chordal.estimators._training import preparing
 from chordal.prepared import _dataset, _writer
@@ -100,6 +101,14 @@ def test_parts_of_another_data_set(folder, tmp_path):
     shutil.copy(second, first)
     with pytest.raises(DatasetError, match="belongs to another"):
         fit(tmp_path / "again")
+
+
+def test_the_vocabulary_of_another_data_set(folder, tmp_path):
+    other = [[[name.upper() for name in token] for token in x] for x in X]
+    ChainCRF().prepare(tmp_path / "other", other, Y)
+    shutil.copy(tmp_path / "other" / "vocabulary-1.chordal", folder)
+    with pytest.raises(DatasetError, match=r"vocabulary-1.chordal: .* belongs to another"):
+        fit(folder)
 
 
 def with_arrays(folder, change):
@@ -387,6 +396,17 @@ def test_the_next_writer_removes_what_a_killed_one_left(folder, tmp_path):
     (foreign / "part-00000-1.chordal.bak").touch()
     with pytest.raises(FileExistsError, match="is not a data set"):
         ChainCRF().prepare(foreign, X, Y)
+
+
+def test_a_full_disk_is_said_once():
+    """A temporary file is written while there is a temporary folder."""
+    with (
+        pytest.raises(OSError, match="set TMPDIR") as caught,
+        _scratch.scratch_folder("folds"),
+        _scratch.scratch_file("batches"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert str(caught.value).count("cannot keep") == 1
 
 
 LIMITED = """
