@@ -134,7 +134,7 @@ def test_models_and_checkpoints_are_not_taken_for_each_other(path, tmp_path):
     save(ChainCRF().fit(X, Y), tmp_path / "model")
     with pytest.raises(CheckpointError, match="no checkpoint: it holds a model"):
         fitted(tmp_path / "model")
-    with pytest.raises(ModelFileError, match="no model: it holds a checkpoint of a fit"):
+    with pytest.raises(ModelFileError, match="no model: it holds a checkpoint"):
         load(path)
     path.write_text("no such thing")
     with pytest.raises(CheckpointError, match="not a chordal checkpoint"):

@@ -24,6 +24,7 @@ from chordal import (
     MultiLabelCRF,
     NaiveBayes,
     TwoStageCRF,
+    TypedGraphCRF,
     _container,
     _scratch,
 )
@@ -317,6 +318,40 @@ def test_what_was_found_in_other_data_is_refused(tmp_path):
             model.predict(second)
         with pytest.raises(DatasetError, match=f"{what}.* than the model has"):
             model.set_params(warm_start=True).fit(second)
+
+
+def graphs(n, features):
+    """Graphs with two nodes and an edge, which may have features."""
+    own = (np.ones((1, 2)),) if features else ()
+    return [(np.eye(2), [(0, 1)], *own)] * n, [["a", "b"]] * n
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_edge_features_that_some_graphs_have(tmp_path, later):
+    first, second = graphs(3, not later), graphs(3, later)
+    for name, given in (("one", first), ("two", second)):
+        GraphCRF().prepare(tmp_path / name, *given)
+    unlike = "edge features, unlike the graphs that were read before"
+    with pytest.raises(ValueError, match=f"batch 1: X has .*{unlike}"):
+        GraphCRF().fit(iter([first, second]))
+    with pytest.raises(ValueError, match=unlike):
+        GraphCRF().prepare(tmp_path / "one", *second, append=True)
+    both = [tmp_path / "one", tmp_path / "two"]
+    with pytest.raises(DatasetError, match="only one has features of template 'edges'"):
+        GraphCRF().fit(both)
+    model = GraphCRF().fit(both[0])
+    with pytest.raises(ValueError, match="only one of model and data has features of template"):
+        model.predict(both[1])
+
+
+def test_edge_features_of_graphs_of_typed_nodes_that_are_appended(tmp_path):
+    nodes, edges, y = {"u": np.eye(2)}, {("u", "u"): [(0, 1)]}, [{"u": ["a", "b"]}]
+    model = TypedGraphCRF(node_types=["u"], edge_types=[("u", "u")])
+    model.prepare(tmp_path / "data", [(nodes, edges)], y)
+    with pytest.raises(ValueError, match=r"X\[0\]\[2\] has edge features \('u', 'u'\), unlike"):
+        model.prepare(
+            tmp_path / "data", [(nodes, edges, {("u", "u"): np.ones((1, 2))})], y, append=True
+        )
 
 
 def test_preparing_does_not_change_a_fitted_model(tmp_path):

@@ -199,6 +199,9 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """The user's X as a checked list of examples; `known` means that the model is fitted."""
         return check_sequences(X, name, empty=True)
 
+    def _check_alike(self, X: Sequence[Any], reader: Reader) -> None:
+        """Raise an error for examples of another form than a reader has read before."""
+
     @abstractmethod
     def _groups(self) -> Sequence[str]:
         """The names of the templates: one group of weights each."""

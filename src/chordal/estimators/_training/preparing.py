@@ -135,6 +135,7 @@ class Preparing:
             return
         if self.reader is None:
             self.reader = estimator._new_reader(examples if like is None else like, self.known)
+        estimator._check_alike(examples, self.reader)
         batch = self.reader.read(examples, grow=True)
         flat = estimator._flat(y, examples)
         estimator._check_lengths(batch.sizes, flat)
