@@ -241,6 +241,36 @@ def test_data_prepared_for_other_templates(folder, tmp_path):
         ChainCRF().fit([folder, tmp_path / "dense"])
 
 
+IMAGES = [RNG.normal(size=(2, 3, 2)) for _ in range(3)], [np.eye(2, 3, dtype=int)] * 3
+TABLE = RNG.normal(size=(9, 2)), RNG.integers(2, size=(9, 3))
+READ_BY = {
+    "ignored labels": (ChainCRF, {}, {"ignore_label": "L2"}, (X, Y)),
+    "labels that were ignored": (ChainCRF, {"ignore_label": "L2"}, {}, (X, Y)),
+    "neighbours": (GridCRF, {}, {"neighbours": 8}, IMAGES),
+    "contrast": (GridCRF, {"contrast": 1.0}, {"contrast": 2.0}, IMAGES),
+    "contrast columns": (
+        GridCRF, {"contrast": 1.0}, {"contrast": 1.0, "contrast_columns": [0]}, IMAGES,
+    ),
+    "edges of labels": (MultiLabelCRF, {}, {"structure": "full"}, TABLE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ_BY)
+def test_settings_by_which_examples_were_read(case, tmp_path):
+    """Other settings would silently be those of the data set."""
+    model, before, now, given = READ_BY[case]
+    model(**before).prepare(tmp_path / "data", *given)
+    (name,) = (own for own in {**before, **now} if before.get(own) != now.get(own))
+    differs = f"it was read with {name}=.*, not {name}="
+    with pytest.raises(DatasetError, match=differs):
+        model(**now).fit(tmp_path / "data")
+    with pytest.raises(DatasetError, match=differs):
+        model(**now).prepare(tmp_path / "data", *given, append=True)
+    with pytest.raises(DatasetError, match=differs):
+        model(**now, max_iter=1).fit(*given).predict(tmp_path / "data")
+    model(**before, max_iter=1).fit(tmp_path / "data")
+
+
 def test_wrapped_models_say_what_differs(folder, tmp_path):
     for model, what in (
         (HMM(), "its rows are attributes or rows of numbers, not symbols"),

@@ -183,6 +183,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     unpenalised: ClassVar[tuple[str, ...]] = ()
     #: Parameters that hold functions. Model files do not store them: `load` needs them again.
     functions: ClassVar[tuple[str, ...]] = ()
+    #: Parameters on which prepared data depend, besides those that templates show.
+    read_by: ClassVar[tuple[str, ...]] = ("ignore_label",)
     #: How labels become numbers.
     labels_type: ClassVar[type[SequenceLabels]] = SequenceLabels
 
