@@ -93,7 +93,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def _is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether it is written to directly; refuses folders."""
+    """Whether it is written to directly; refuses folders and empty names."""
+    if not os.fspath(path):
+        raise FileNotFoundError(errno.ENOENT, "cannot write to a file without a name", "")
     if os.path.isdir(path):
         raise IsADirectoryError(f"cannot write to {os.fspath(path)}: it is a folder")
     opened = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))

@@ -73,7 +73,7 @@ class CheckpointError(FileError):
 
 
 MODEL = Kind("model", "model", ModelFileError)
-CHECKPOINT = Kind("checkpoint", "checkpoint of a fit", CheckpointError)
+CHECKPOINT = Kind("checkpoint", "checkpoint", CheckpointError)
 KINDS = (MODEL, CHECKPOINT)
 
 

@@ -35,7 +35,8 @@ def _advice(what: str, folder: str) -> Iterator[None]:
         yield
     except OSError as error:
         own = error.filename is None or (folder and os.fspath(error.filename).startswith(folder))
-        if error.errno not in FULL or not own:
+        advised = "TMPDIR" in str(error.strerror)  # of a file in a folder of this kind
+        if error.errno not in FULL or not own or advised:
             raise
         raise OSError(
             error.errno,

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from chordal import Dataset, load
+from chordal import ChainCRF, Dataset, FeatureTemplate, load
 
 from .conftest import SENTENCES, TEMPLATE, as_text
 
@@ -117,6 +117,32 @@ def test_what_is_refused(refused, columns, tmp_path):
     assert "line 2" in said or ":2" in said
     assert not os.path.exists(data)
     assert "no index.json" in refused("train", tmp_path, tmp_path / "model")
+
+
+def test_files_with_other_columns_are_named(chordal, refused, columns, tmp_path):
+    """The last column holds the labels: another column more moves it."""
+    paths, _, template = columns
+    wide = tmp_path / "wide.txt"
+    wide.write_text("a b x O\n")
+    data = tmp_path / "data"
+    said = refused("prepare", *paths, wide, "-t", template, "-o", data)
+    assert f"{wide}: it has 3 columns besides the labels, but {paths[0]} has 2" in said
+    assert not os.path.exists(data)
+    chordal("prepare", paths[0], "-t", template, "-o", data, "-q")
+    said = refused("prepare", wide, "-t", template, "-o", data, "--append")
+    assert "rows of 3 columns of text, but those that were read before have 2" in said
+    assert Dataset(data).generation == 1
+    chordal("prepare", wide, "-t", template, "-o", tmp_path / "other", "-q")
+    with pytest.raises(ValueError, match=r"parts 1 and 0 differ: .*3 columns of text, but of 2"):
+        ChainCRF(feature_template=FeatureTemplate(TEMPLATE)).fit([data, tmp_path / "other"])
+
+
+def test_folds_of_a_data_set(chordal, refused, columns, tmp_path):
+    paths, _, template = columns
+    chordal("prepare", paths[0], "-t", template, "-o", tmp_path / "data", "-q")
+    words = ["tune", tmp_path / "data", "--l2", "1", "--max-iter", "2"]
+    assert "give --validation FILE, or the files" in refused(*words)
+    chordal(*words, "--validation", paths[1], "-q")
 
 
 def test_a_data_set_has_its_template(chordal, refused, columns, tmp_path):

@@ -11,9 +11,10 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, Checkpoint, CheckpointError, ModelFileError, load, save
+from chordal import ChainCRF, Checkpoint, CheckpointError, GraphCRF, ModelFileError, load, save
 from chordal._container import CHECKPOINT, read, write
 from chordal.estimators import CheckpointWarning, InterruptedFitWarning
+from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.solvers import SOLVERS
 from chordal.solvers.lbfgs import LBFGS
 
@@ -80,6 +81,18 @@ def test_another_fit_is_refused_and_said_how_it_differs(told, path):
     assert path.read_bytes() == before
 
 
+def test_iterations_of_inference_are_a_setting(tmp_path):
+    X = [(np.eye(4), [(0, 1), (1, 2), (2, 3), (3, 0)])]
+
+    def fit(max_iter):
+        crf = GraphCRF(inference=LoopyBPInference(max_iter=max_iter), max_iter=3, tol=0.0)
+        return crf.fit(X, [["a", "a", "b", "b"]], checkpoint=Checkpoint(tmp_path / "c", 1))
+
+    fit(5)
+    with pytest.raises(CheckpointError, match=r"inference.max_iter \(was 5, is 50\)"):
+        fit(50)
+
+
 def test_what_does_not_change_the_weights_may_differ(path):
     assert (fitted(path, n_jobs=2, verbose=0).weights_ == fitted(path).weights_).all()
 
@@ -88,7 +101,7 @@ def test_other_weights_of_examples_validation_data_and_starts_are_refused(path):
     model = ChainCRF(max_iter=6, tol=0.0)
     with pytest.raises(CheckpointError, match="differs in sample_weight; give another path"):
         model.fit(X, Y, sample_weight=np.full(len(X), 2.0), checkpoint=path)
-    with pytest.raises(CheckpointError, match="differs in validation_data"):
+    with pytest.raises(CheckpointError, match="differs in validation_data; give another"):
         model.fit(X, Y, validation_data=data(5, 1), checkpoint=path)
     known = ChainCRF(max_iter=2).fit(X, Y).set_params(warm_start=True, max_iter=6, tol=0.0)
     with pytest.raises(CheckpointError, match="differs in the weights at the start"):
@@ -119,9 +132,9 @@ def test_every_damaged_byte_is_noticed(path):
 
 def test_models_and_checkpoints_are_not_taken_for_each_other(path, tmp_path):
     save(ChainCRF().fit(X, Y), tmp_path / "model")
-    with pytest.raises(CheckpointError, match="no checkpoint of a fit: it holds a model"):
+    with pytest.raises(CheckpointError, match="no checkpoint: it holds a model"):
         fitted(tmp_path / "model")
-    with pytest.raises(ModelFileError, match="no model: it holds a checkpoint of a fit"):
+    with pytest.raises(ModelFileError, match="no model: it holds a checkpoint"):
         load(path)
     path.write_text("no such thing")
     with pytest.raises(CheckpointError, match="not a chordal checkpoint"):
@@ -237,6 +250,11 @@ def test_a_path_that_cannot_be_written_is_refused_before_any_work(tmp_path):
         fitted(tmp_path / "none" / "c")
     with pytest.raises(IsADirectoryError, match="is a folder"):
         fitted(tmp_path)
+    with pytest.raises(ValueError, match="must be the path of a file, got an empty one"):
+        fitted("")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="is a pipe or a device"):  # it would wait for a writer
+        fitted(tmp_path / "pipe")
     with pytest.raises(TypeError, match="must be a path or a Checkpoint, got 3"):
         fitted(3)
     with pytest.raises(ValueError, match="interval must be"):

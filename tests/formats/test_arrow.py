@@ -84,6 +84,10 @@ WRONG = {
     "too few labels": ({"tokens": [["a", "b"]], "labels": [["A"]]}, r"2 tokens and 1 labels"),
     "a missing label": ({"tokens": [["a"]], "labels": MISSING}, r"label 0 of row 0"),
     "weights that are text": ({"tokens": [["a"]], "weight": ["1"]}, r"must have numbers"),
+    "an attribute twice": (
+        {"tokens": pa.array([[[("a", 1), ("a", 2)]]], pa.list_(pa.map_(pa.string(), pa.int8())))},
+        r"token 0 of row 0 of column 'tokens' has an attribute twice",
+    ),
 }  # fmt: skip
 
 
@@ -94,6 +98,58 @@ def test_columns_that_are_wrong(case):
     pq.write_table(pa.table(columns), file)
     with pytest.raises(FormatError, match=message):
         list(FORMATS.resolve("parquet").read(io.BytesIO(file.getvalue())))
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_columns_that_were_asked_for_must_be_there(name, tmp_path):
+    table, path = pa.table({"tokens": [["a"]], "labels": [["A"]]}), tmp_path / "file"
+    twice = pa.Table.from_arrays([pa.array([["a"]])] * 2, names=["tokens"] * 2)
+    for given, columns, message in (
+        (table, {"labels": "tags"}, r"no column 'tags'; there are: tokens, labels"),
+        (table, {"weight": "w"}, r"no column 'w'; there are: tokens, labels"),
+        (table, {"tokens": "words"}, r"no column 'words'; there are: tokens, labels"),
+        (twice, {}, "several columns 'tokens': rename all but one"),
+    ):
+        if name == "parquet":
+            pq.write_table(given, path)
+        else:
+            with pa.ipc.new_file(path, given.schema) as writer:
+                writer.write_table(given)
+        with pytest.raises(FormatError, match=message):
+            list(FORMATS.resolve(name, **columns).batches(path))
+    unlabelled = FORMATS.resolve("arrow").batches(pa.table({"tokens": [["a"]]}))
+    with pytest.raises(TypeError, match="batch 0 has no labels"):
+        ChainCRF().fit(unlabelled)
+
+
+def test_sources_that_are_no_tables(tmp_path):
+    format = FORMATS.resolve("arrow")
+    assert list(format.batches(pa.table({"tokens": pa.array([], pa.list_(pa.string()))}))) == []
+    with pytest.raises(TypeError, match=r"a pyarrow.Table, .*, got dict"):
+        list(format.batches({"tokens": [["a"]]}))
+    table = pa.table({"tokens": [["a"]]})
+    with pa.ipc.new_stream(tmp_path / "x.arrow", table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(FormatError, match=r"if it is a stream, give .*open_stream"):
+        list(format.batches(tmp_path / "x.arrow"))
+    ((rows, _, _),) = format.batches(pa.ipc.open_stream(tmp_path / "x.arrow"))
+    assert rows == [[["a"]]]
+
+
+TEXT = pa.string()
+DICTIONARY = pa.dictionary(pa.int32(), TEXT)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.large_list(pa.large_string()), pa.list_(TEXT, 2), pa.list_(DICTIONARY)]
+)
+def test_forms_of_lists_and_strings(kind):
+    table = pa.table({
+        "tokens": pa.array([["a", "b"]], kind),
+        "labels": pa.array([["A", "B"]], kind),
+        "weight": pa.array([2], pa.uint8()),
+    })  # fmt: skip
+    assert list(FORMATS.resolve("arrow").batches(table)) == [([[["a"], ["b"]]], [["A", "B"]], [2])]
 
 
 @pytest.mark.parametrize("name", ["parquet", "arrow"])

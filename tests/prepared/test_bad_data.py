@@ -24,7 +24,9 @@ from chordal import (
     MultiLabelCRF,
     NaiveBayes,
     TwoStageCRF,
+    TypedGraphCRF,
     _container,
+    _scratch,
 )
 from chordal.estimators._training import preparing
 from chordal.prepared import _dataset, _writer
@@ -100,6 +102,14 @@ def test_parts_of_another_data_set(folder, tmp_path):
     shutil.copy(second, first)
     with pytest.raises(DatasetError, match="belongs to another"):
         fit(tmp_path / "again")
+
+
+def test_the_vocabulary_of_another_data_set(folder, tmp_path):
+    other = [[[name.upper() for name in token] for token in x] for x in X]
+    ChainCRF().prepare(tmp_path / "other", other, Y)
+    shutil.copy(tmp_path / "other" / "vocabulary-1.chordal", folder)
+    with pytest.raises(DatasetError, match=r"vocabulary-1.chordal: .* belongs to another"):
+        fit(folder)
 
 
 def with_arrays(folder, change):
@@ -231,6 +241,36 @@ def test_data_prepared_for_other_templates(folder, tmp_path):
         ChainCRF().fit([folder, tmp_path / "dense"])
 
 
+IMAGES = [RNG.normal(size=(2, 3, 2)) for _ in range(3)], [np.eye(2, 3, dtype=int)] * 3
+TABLE = RNG.normal(size=(9, 2)), RNG.integers(2, size=(9, 3))
+READ_BY = {
+    "ignored labels": (ChainCRF, {}, {"ignore_label": "L2"}, (X, Y)),
+    "labels that were ignored": (ChainCRF, {"ignore_label": "L2"}, {}, (X, Y)),
+    "neighbours": (GridCRF, {}, {"neighbours": 8}, IMAGES),
+    "contrast": (GridCRF, {"contrast": 1.0}, {"contrast": 2.0}, IMAGES),
+    "contrast columns": (
+        GridCRF, {"contrast": 1.0}, {"contrast": 1.0, "contrast_columns": [0]}, IMAGES,
+    ),
+    "edges of labels": (MultiLabelCRF, {}, {"structure": "full"}, TABLE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ_BY)
+def test_settings_by_which_examples_were_read(case, tmp_path):
+    """Other settings would silently be those of the data set."""
+    model, before, now, given = READ_BY[case]
+    model(**before).prepare(tmp_path / "data", *given)
+    (name,) = (own for own in {**before, **now} if before.get(own) != now.get(own))
+    differs = f"it was read with {name}=.*, not {name}="
+    with pytest.raises(DatasetError, match=differs):
+        model(**now).fit(tmp_path / "data")
+    with pytest.raises(DatasetError, match=differs):
+        model(**now).prepare(tmp_path / "data", *given, append=True)
+    with pytest.raises(DatasetError, match=differs):
+        model(**now, max_iter=1).fit(*given).predict(tmp_path / "data")
+    model(**before, max_iter=1).fit(tmp_path / "data")
+
+
 def test_wrapped_models_say_what_differs(folder, tmp_path):
     for model, what in (
         (HMM(), "its rows are attributes or rows of numbers, not symbols"),
@@ -310,6 +350,40 @@ def test_what_was_found_in_other_data_is_refused(tmp_path):
             model.set_params(warm_start=True).fit(second)
 
 
+def graphs(n, features):
+    """Graphs with two nodes and an edge, which may have features."""
+    own = (np.ones((1, 2)),) if features else ()
+    return [(np.eye(2), [(0, 1)], *own)] * n, [["a", "b"]] * n
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_edge_features_that_some_graphs_have(tmp_path, later):
+    first, second = graphs(3, not later), graphs(3, later)
+    for name, given in (("one", first), ("two", second)):
+        GraphCRF().prepare(tmp_path / name, *given)
+    unlike = "edge features, unlike the graphs that were read before"
+    with pytest.raises(ValueError, match=f"batch 1: X has .*{unlike}"):
+        GraphCRF().fit(iter([first, second]))
+    with pytest.raises(ValueError, match=unlike):
+        GraphCRF().prepare(tmp_path / "one", *second, append=True)
+    both = [tmp_path / "one", tmp_path / "two"]
+    with pytest.raises(DatasetError, match="only one has features of template 'edges'"):
+        GraphCRF().fit(both)
+    model = GraphCRF().fit(both[0])
+    with pytest.raises(ValueError, match="only one of model and data has features of template"):
+        model.predict(both[1])
+
+
+def test_edge_features_of_graphs_of_typed_nodes_that_are_appended(tmp_path):
+    nodes, edges, y = {"u": np.eye(2)}, {("u", "u"): [(0, 1)]}, [{"u": ["a", "b"]}]
+    model = TypedGraphCRF(node_types=["u"], edge_types=[("u", "u")])
+    model.prepare(tmp_path / "data", [(nodes, edges)], y)
+    with pytest.raises(ValueError, match=r"X\[0\]\[2\] has edge features \('u', 'u'\), unlike"):
+        model.prepare(
+            tmp_path / "data", [(nodes, edges, {("u", "u"): np.ones((1, 2))})], y, append=True
+        )
+
+
 def test_preparing_does_not_change_a_fitted_model(tmp_path):
     images = [RNG.normal(size=(3, 4, 2)) * size for size in (1.0, 9.0)]
     pixels = [(image[..., 0] > 0).astype(int) for image in images]
@@ -387,6 +461,17 @@ def test_the_next_writer_removes_what_a_killed_one_left(folder, tmp_path):
     (foreign / "part-00000-1.chordal.bak").touch()
     with pytest.raises(FileExistsError, match="is not a data set"):
         ChainCRF().prepare(foreign, X, Y)
+
+
+def test_a_full_disk_is_said_once():
+    """A temporary file is written while there is a temporary folder."""
+    with (
+        pytest.raises(OSError, match="set TMPDIR") as caught,
+        _scratch.scratch_folder("folds"),
+        _scratch.scratch_file("batches"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert str(caught.value).count("cannot keep") == 1
 
 
 LIMITED = """

@@ -40,6 +40,10 @@ def test_predictions(fitted, data, tmp_path):
     assert fitted.predict(data, method="mpm") == fitted.predict(X, method="mpm")
     np.testing.assert_array_equal(fitted.predict_codes(data), fitted.predict_codes(X))
     assert fitted.predict([data, data]) == 2 * fitted.predict(X)
+    assert fitted.predict([data, str(tmp_path / "data")]) == 2 * fitted.predict(X)
+    assert fitted.score([str(tmp_path / "data")] * 2) == fitted.score(data)
+    with pytest.raises(TypeError, match=r"X\[0\] must be a list of tokens"):
+        fitted.predict(["no", "paths"])
 
 
 @pytest.mark.parametrize("question", ["predict_marginals", "node_scores", "entropy"])

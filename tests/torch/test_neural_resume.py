@@ -284,6 +284,17 @@ def test_a_checkpoint_of_another_fit_is_refused(path):
         small(network, crf).fit(X, y, checkpoint=path)
 
 
+def test_the_layers_of_a_network_belong_to_its_fit(path):
+    X, y = [np.eye(3, dtype=np.float32)] * 4, [["A", "B", "A"]] * 4
+
+    def network(dropout):
+        return torch.nn.Sequential(torch.nn.Dropout(dropout), torch.nn.Linear(3, 2))
+
+    NeuralCRF(network(0.1), max_iter=2, random_state=0).fit(X, y, checkpoint=path)
+    with pytest.raises(CheckpointError, match="differs in the network's layers; give another"):
+        NeuralCRF(network(0.5), max_iter=2, random_state=0).fit(X, y, checkpoint=path)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from chordal._errors import FormatError
 from chordal.cli import _options as options
 from chordal.cli._data import Reading, batches_of, make_template, read_template
 from chordal.cli._fit import check_template, estimator
@@ -83,7 +84,7 @@ def all_batches(paths: Sequence[str], reading: Reading, columns: bool) -> Iterat
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    found = (batch for path in paths for batch in batches_of(path, reading, columns))
+    found = alike(paths, reading, columns)
     if not all(map(os.path.isfile, paths)):
         yield from found
         return
@@ -91,6 +92,22 @@ def all_batches(paths: Sequence[str], reading: Reading, columns: bool) -> Iterat
         coming = thread.submit(next, found, None)
         while (batch := coming.result()) is not None:
             coming = thread.submit(next, found, None)
+            yield batch
+
+
+def alike(paths: Sequence[str], reading: Reading, columns: bool) -> Iterator[tuple[Any, ...]]:
+    """The batches of all files, which must have equally many columns."""
+    first = None
+    for path in paths:
+        for batch in batches_of(path, reading, columns):
+            if columns:
+                first = first or (path, batch[0].n_columns)
+                if batch[0].n_columns != first[1]:
+                    raise FormatError(
+                        path,
+                        f"it has {batch[0].n_columns} columns besides the labels, but {first[0]} "
+                        f"has {first[1]}",
+                    )
             yield batch
 
 

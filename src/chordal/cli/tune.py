@@ -189,6 +189,11 @@ def splits(data: Data, held_out: Data | None, folds: int, seed: int) -> Iterator
     if held_out is not None:
         yield data, held_out
         return
+    if data.is_prepared:
+        raise ValueError(
+            f"{data.path} is prepared, which folds cannot be made of: give --validation FILE, or "
+            "the files that it was made from"
+        )
     n = len(data.y)
     if n < folds:
         raise ValueError(f"{folds} folds need at least {folds} sequences, {data.path} has {n}")

@@ -102,10 +102,15 @@ class Part(NamedTuple):
     variables: slice  # theirs, in the whole batch
 
 
-def names_data(X: object) -> bool:
-    """Whether X names prepared data sets; a list of strings may be examples."""
+def names_data(X: object, texts: bool = False) -> bool:
+    """Whether X names prepared data sets; only with `texts` does a list of strings alone."""
     if isinstance(X, (list, tuple)):
-        return len(X) > 0 and all(not isinstance(own, str) and names_data(own) for own in X)
+        named = len(X) > 0 and all(map(_is_place, X))
+        return named and (texts or not all(isinstance(own, str) for own in X))
+    return _is_place(X)
+
+
+def _is_place(X: object) -> bool:
     return isinstance(X, (str, os.PathLike)) or hasattr(X, "n_parts")
 
 

@@ -183,6 +183,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     unpenalised: ClassVar[tuple[str, ...]] = ()
     #: Parameters that hold functions. Model files do not store them: `load` needs them again.
     functions: ClassVar[tuple[str, ...]] = ()
+    #: Parameters on which prepared data depend, besides those that templates show.
+    read_by: ClassVar[tuple[str, ...]] = ("ignore_label",)
     #: How labels become numbers.
     labels_type: ClassVar[type[SequenceLabels]] = SequenceLabels
 
@@ -198,6 +200,9 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """The user's X as a checked list of examples; `known` means that the model is fitted."""
         return check_sequences(X, name, empty=True)
+
+    def _check_alike(self, X: Sequence[Any], reader: Reader) -> None:
+        """Raise an error for examples of another form than a reader has read before."""
 
     @abstractmethod
     def _groups(self) -> Sequence[str]:

@@ -174,7 +174,7 @@ class Wrapped(Estimator):
 
         Unobserved labels are skipped. A prepared data set has its own labels, so it needs no y.
         """
-        if y is None and names_data(X):
+        if y is None and names_data(X, texts=True):
             from chordal.estimators._training.keeping import scored  # not needed otherwise
 
             return scored(self, X, sample_weight)

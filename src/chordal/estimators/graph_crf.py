@@ -103,12 +103,16 @@ class GraphCRF(BaseCRF):
                     f"{name}[{i}] and {name}[0] must either both have edge features or both not"
                 )
             self._refuse_repeated(x[1], f"{name}[{i}]")
-        if known and len(X) and (len(X[0]) == 3) != (self.reader_.inputs[1] is not None):
-            raise ValueError(
-                f"{name} has {'' if len(X[0]) == 3 else 'no '}edge features, unlike the graphs "
-                "that the model was fitted to"
-            )
+        if known:
+            self._check_alike(X, self.reader_, f"{name} has", "the model was fitted to")
         return X
+
+    def _check_alike(
+        self, X: Sequence[Any], reader: Reader, has: str = "X has", read: str = "were read before"
+    ) -> None:
+        if len(X) and (len(X[0]) == 3) != (reader.inputs[1] is not None):
+            none = "" if len(X[0]) == 3 else "no "
+            raise ValueError(f"{has} {none}edge features, unlike the graphs that {read}")
 
     def _refuse_repeated(self, edges: object, where: str) -> None:
         """Raise an error for an edge that is listed twice: it would count twice."""

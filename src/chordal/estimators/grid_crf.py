@@ -165,6 +165,13 @@ class GridCRF(BaseCRF):
     def _looks_first(self) -> bool:
         return self.contrast == "auto"
 
+    read_by: ClassVar[tuple[str, ...]] = (
+        "ignore_label",
+        "neighbours",
+        "contrast",
+        "contrast_columns",
+    )
+
     def _own_facts(self) -> dict[str, Any]:
         return {"contrast": None if self.contrast_ is None else float(self.contrast_)}
 

@@ -305,6 +305,8 @@ class MultiLabelCRF(BaseCRF):
             inputs.append(SparseInput(len(self.edges_)))
         return MultiLabelReader(templates, inputs, self.edges_)
 
+    read_by: ClassVar[tuple[str, ...]] = ("ignore_label", "structure")
+
     def _own_facts(self) -> dict[str, Any]:
         return {"label_names": self.label_names_.tolist(), "edges": self.edges_.tolist()}
 

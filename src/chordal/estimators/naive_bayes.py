@@ -165,7 +165,7 @@ class NaiveBayes(Generative):
 
     def score(self, X: object, y: object = None, sample_weight: object = None) -> float:
         """The share of rows that `predict` labels correctly; a data set has its own labels."""
-        if y is None and names_data(X):
+        if y is None and names_data(X, texts=True):
             return scored(self, X, sample_weight)
         found = self.predict(X)
         right = found == _column(y, len(found))

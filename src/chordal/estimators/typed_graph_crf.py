@@ -108,6 +108,16 @@ class TypedGraphCRF(BaseCRF):
                 )
         return X
 
+    def _check_alike(self, X: Sequence[Any], reader: Reader) -> None:
+        read = {own.name for own in reader.templates if own.features is not None}
+        for i, x in enumerate(X):
+            for link in x[2] if len(x) == 3 else ():
+                if "-".join(link) not in read:
+                    raise ValueError(
+                        f"X[{i}][2] has edge features {link!r}, unlike the graphs that were read "
+                        "before; prepare all graphs together"
+                    )
+
     def _observed(self) -> set[Link]:
         """The edge types that had features in training."""
         if self._seen_links is not None:

@@ -36,6 +36,11 @@ def merged_readers(readers: Sequence[Reader]) -> tuple[Reader, list[Columns]]:
 
 def _merged(readers: Sequence[Reader], k: int) -> tuple[Input | None, Columns]:
     """The input of template k that knows what those of all parts know."""
+    name = readers[0].templates[k].name
+    reads = [reader.templates[k].features is not None for reader in readers]
+    if len(set(reads)) > 1:
+        i = reads.index(not reads[0])
+        raise ValueError(f"parts {i} and 0 differ: only one has features of template {name!r}")
     inputs = [reader.inputs[k] for reader in readers]
     given = [(i, own) for i, own in enumerate(inputs) if own is not None]
     columns: Columns = [None] * len(inputs)
@@ -46,7 +51,6 @@ def _merged(readers: Sequence[Reader], k: int) -> tuple[Input | None, Columns]:
         try:
             columns[i] = _added(whole, own)
         except ValueError as error:
-            name = readers[0].templates[k].name
             raise ValueError(
                 f"parts {i} and {first} differ: features of template {name!r} {error}"
             ) from None
@@ -73,6 +77,10 @@ def _added(whole: Input, part: Input) -> Ints | None:
         if isinstance(whole, TemplateInput) and isinstance(part, TemplateInput):
             if (whole.template, whole.part) != (part.template, part.part):
                 raise ValueError("are made by another feature template")
+            if 0 not in (whole.width, part.width) and whole.width != part.width:
+                raise ValueError(
+                    f"are of {part.width} columns of text, but of {whole.width} in the other"
+                )
             whole.width = whole.width or part.width
         return _names_added(whole, part)
     if isinstance(whole, VectorInput) and isinstance(part, VectorInput):

@@ -44,13 +44,22 @@ class TemplateInput(VocabularyInput):
             reader = self._readers.pop()
         except IndexError:
             reader = program.reader(self.vocabulary)
+        if grow and len(columns.cells):
+            self._check_width(columns.n_columns)
         ids, offsets = program.read(reader, columns, grow)
         if grow:
-            self.width = columns.n_columns
+            self.width = self.width or columns.n_columns
         else:
             self._readers.append(reader)
         lengths = np.maximum(columns.lengths - program.begin, 0)
         return Rows(lengths, Occurrences(offsets, ids, None))
+
+    def _check_width(self, n: int) -> None:
+        if self.width not in (0, n):
+            raise ValueError(
+                f"X has rows of {n} columns of text, but those that were read before have "
+                f"{self.width}"
+            )
 
     def facts(self) -> dict[str, Any]:
         """What a model file keeps besides arrays."""

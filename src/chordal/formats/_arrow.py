@@ -36,7 +36,8 @@ class ArrowFormat(Format):
     tokens : str
         The column of tokens.
     labels, weight : str or None
-        The columns of labels and of weights, if they are there; None ignores them.
+        The columns of labels and of weights; None ignores them. A table may lack those that have
+        these default names.
     """
 
     def __init__(
@@ -61,10 +62,8 @@ class ArrowFormat(Format):
         """
         name, first = _name(source), 0
         for table in self._opened(source, size, name):
-            columns = set(table.schema.names)
-            if self.tokens not in columns:
-                there = ", ".join(table.schema.names) or "none"
-                raise FormatError(name, f"there is no column {self.tokens!r}; there are: {there}")
+            columns = table.schema.names
+            self._check_columns(columns, name)
             try:
                 rows = _tokens(table.column(self.tokens), self.tokens, first)
                 labels = weights = None
@@ -76,6 +75,15 @@ class ArrowFormat(Format):
                 raise FormatError(name, str(error)) from None
             first += table.num_rows
             yield rows, labels, weights
+
+    def _check_columns(self, columns: Sequence[str], name: str) -> None:
+        """Raise an error if a column that was asked for is not there, or there twice."""
+        there = ", ".join(columns) or "none"
+        for own, default in ((self.tokens, ""), (self.labels, "labels"), (self.weight, "weight")):
+            if own not in (None, default, *columns):
+                raise FormatError(name, f"there is no column {own!r}; there are: {there}")
+            if own is not None and columns.count(own) > 1:
+                raise FormatError(name, f"there are several columns {own!r}: rename all but one")
 
     def read(self, source: Place) -> Iterator[Record]:
         """Records, one for each row."""
@@ -146,15 +154,18 @@ class ArrowFormat(Format):
 
     def _opened(self, source: Place, size: int, name: str) -> Iterator[pa.RecordBatch]:
         pa = _pyarrow(f"reading {name}")
-        if isinstance(source, (pa.Table, pa.RecordBatch)):
-            yield from pa.Table.from_batches(
-                [source] if isinstance(source, pa.RecordBatch) else source.to_batches()
-            ).to_batches(max_chunksize=size)
+        if isinstance(source, pa.Table):
+            yield from source.to_batches(max_chunksize=size)
             return
-        if isinstance(source, pa.RecordBatchReader):
-            for batch in source:
+        if isinstance(source, (pa.RecordBatch, pa.RecordBatchReader)):
+            for batch in [source] if isinstance(source, pa.RecordBatch) else source:
                 yield from pa.Table.from_batches([batch]).to_batches(max_chunksize=size)
             return
+        if not (isinstance(source, (str, os.PathLike)) or hasattr(source, "read")):
+            raise TypeError(
+                "a table must be a path, a binary stream, a pyarrow.Table, a RecordBatch or a "
+                f"RecordBatchReader, got {type(source).__name__}; of pandas: Table.from_pandas(…)"
+            )
         if source == "-":
             source = io.BytesIO(sys.stdin.buffer.read())
         try:
@@ -165,6 +176,8 @@ class ArrowFormat(Format):
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # of the file, not of what is in it
             what = str(error).partition("\n")[0]
+            if what == "Not an Arrow file":
+                what += "; if it is a stream, give batches(pyarrow.ipc.open_stream(path)) instead"
             raise FormatError(name, f"not a file of {self.name} that can be read: {what}") from None
 
 
@@ -204,14 +217,25 @@ def _name(source: Place) -> str:
 
 def _lists(column: pa.Array, name: str, first: int) -> list[list[Any]]:
     """The lists of a column; an error if it has no lists or one is missing."""
-    pa = _pyarrow("a table")
-    kind = column.type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        raise ValueError(f"column {name!r} must have lists, but has {kind}")
+    if not _is_list(column.type):
+        raise ValueError(f"column {name!r} must have lists, but has {column.type}")
     if column.null_count:
         raise ValueError(f"column {name!r} has no list in row {first + _null(column)}")
     found: list[list[Any]] = column.to_pylist()
     return found
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds lists, in whatever form."""
+    outer = str(kind).partition("<")[0]
+    return outer in ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds strings, in whatever form."""
+    if str(kind).startswith("dictionary<"):
+        kind = kind.value_type
+    return str(kind) in ("string", "large_string", "string_view")
 
 
 def _null(column: pa.Array) -> int:
@@ -219,13 +243,10 @@ def _null(column: pa.Array) -> int:
 
 
 def _tokens(column: pa.Array, name: str, first: int) -> list[list[Any]]:
-    pa = _pyarrow("a table")
     lists = _lists(column, name, first)
     kind = column.type.value_type
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    nested = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    nested = nested and str(kind.value_type) in ("string", "large_string")
-    mapped = pa.types.is_map(kind) and str(kind.key_type) in ("string", "large_string")
+    text, mapped = _is_text(kind), str(kind).startswith("map<") and _is_text(kind.key_type)
+    nested = _is_list(kind) and _is_text(kind.value_type)
     if not (text or nested or mapped):
         raise ValueError(
             f"column {name!r} must hold lists of strings, of lists of strings or of maps from "
@@ -236,6 +257,10 @@ def _tokens(column: pa.Array, name: str, first: int) -> list[list[Any]]:
             cells = token if nested else [token] if text or token is None else [k for k, _ in token]
             if token is None or None in cells:
                 raise ValueError(f"token {t} of row {first + i} of column {name!r} is missing")
+            if mapped and len(set(cells)) < len(cells):
+                raise ValueError(
+                    f"token {t} of row {first + i} of column {name!r} has an attribute twice"
+                )
     if text:
         return [[[token] for token in tokens] for tokens in lists]
     return [list(map(dict, tokens)) for tokens in lists] if mapped else lists
@@ -245,7 +270,7 @@ def _labels(
     column: pa.Array, name: str | None, rows: list[list[Any]], first: int
 ) -> list[list[str]]:
     lists = _lists(column, str(name), first)
-    if str(column.type.value_type) not in ("string", "large_string"):
+    if not _is_text(column.type.value_type):
         raise ValueError(f"column {name!r} must have lists of strings, but has {column.type}")
     for i, (labels, tokens) in enumerate(zip(lists, rows, strict=True)):
         if len(labels) != len(tokens):
@@ -258,7 +283,8 @@ def _labels(
 
 
 def _weights(column: pa.Array, name: str | None, first: int) -> list[float]:
-    if str(column.type) not in ("double", "float", "int64", "int32"):
+    pa = _pyarrow("a table")
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise ValueError(f"column {name!r} must have numbers, but has {column.type}")
     if column.null_count:
         raise ValueError(f"column {name!r} has no number in row {first + _null(column)}")

@@ -37,9 +37,10 @@ class Parquet(ArrowFormat):
 
         with pq.ParquetFile(source) as file:
             names = file.schema_arrow.names
+            self._check_columns(names, name_of(source))
             wanted = [name for name in (self.tokens, self.labels, self.weight) if name in names]
             _refuse_bombs(file.metadata, name_of(source), size_of(source))
-            yield from file.iter_batches(size, columns=wanted or names)
+            yield from file.iter_batches(size, columns=wanted)
 
     def _writer(self, file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchWriter:
         with needed("pyarrow", "a Parquet file"):

@@ -98,7 +98,9 @@ class Dataset:
         if not isinstance(self.facts, dict) or not self.parts:
             raise DatasetError(self.path, "its index is not valid: it names no parts")
         path = os.path.join(self.path, vocabulary)
-        self.vocabulary: Arrays = read(path, VOCABULARY)[1]
+        facts, self.vocabulary = read(path, VOCABULARY)
+        if facts.get("dataset") != self.id:
+            raise DatasetError(path, "is not of this data set: it belongs to another one")
         self._held: tuple[int, Facts, Arrays] | None = None
 
     @property

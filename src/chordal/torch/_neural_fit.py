@@ -148,6 +148,8 @@ def watch_of(
     file, seed = CheckpointFile(checkpoint, interval=1), None
     given = estimator.get_params(deep=False)
     settings = {name: described(value) for name, value in given.items() if name not in FREE}
+    if isinstance(estimator.network, nn.Module):
+        settings["the network's layers"] = digest(repr(estimator.network))
     settings["the version of chordal"] = version("chordal")
     earlier = earlier_of(estimator, file)
     if earlier is not None:

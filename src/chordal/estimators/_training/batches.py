@@ -20,10 +20,13 @@ def checked(batches: Iterable[object]) -> Iterator[Batch]:
     """The batches, each of which must be a tuple."""
     for number, batch in enumerate(batches):
         if not isinstance(batch, tuple) or len(batch) not in (2, 3):
+            size = f" of {len(batch)}" if isinstance(batch, tuple) else ""
             raise TypeError(
                 f"batch {number} must be a tuple (X, y) or (X, y, sample_weight), got "
-                f"{type(batch).__name__}"
+                f"{type(batch).__name__}{size}"
             )
+        if batch[1] is None:
+            raise TypeError(f"batch {number} has no labels: its y is None; training needs labels")
         yield batch
 
 

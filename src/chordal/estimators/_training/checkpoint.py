@@ -80,8 +80,12 @@ class CheckpointFile:
         if self._asked.interval is None and self._asked.minutes is None:
             self._asked = replace(self._asked, interval=interval)
         self.path = os.fspath(self._asked.path)
+        if not self.path:
+            raise ValueError("checkpoint must be the path of a file, got an empty one")
         if os.path.isdir(self.path):
             raise IsADirectoryError(f"checkpoint must be a file, but {self.path} is a folder")
+        if self.exists and not os.path.isfile(self.path):
+            raise ValueError(f"checkpoint must be a file, but {self.path} is a pipe or a device")
         folder = os.path.dirname(os.path.abspath(self.path))
         if not os.path.isdir(folder):
             raise FileNotFoundError(

@@ -51,7 +51,7 @@ def _differences(
         if isinstance(was, dict) and isinstance(own, dict) and was.get("class") == own.get("class"):
             yield from _differences(was, own, f"{whose}{name}.")
         elif was != own:
-            digests = all(isinstance(v, str) and len(v) == 32 for v in (was, own))
+            digests = any(isinstance(v, str) and len(v) == 32 for v in (was, own))
             values = "" if digests else f" (was {_short(was)}, is {_short(own)})"
             yield f"{whose}{name}{values}"
 
@@ -88,7 +88,9 @@ def described(value: object) -> object:
         return [described(own) for own in value]
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
-    own = {k: v for k, v in _fields(value).items() if k not in FREE and not k.startswith("_")}
+    # The iterations of inference change the result; those of the solver only when it ends.
+    free = FREE if isinstance(value, Solver) else ("n_jobs", "verbose")
+    own = {k: v for k, v in _fields(value).items() if k not in free and not k.startswith("_")}
     return {"class": type(value).__name__, **{k: described(v) for k, v in own.items()}}
 
 

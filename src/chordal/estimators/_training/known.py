@@ -47,6 +47,13 @@ def known_parts(model: BaseCRF, reader: Reader, datasets: Sequence[Dataset]) -> 
 def _columns(reader: Reader, stored: Reader) -> list[Ints | None]:
     """For each template, the model's number of each data column; −1 if unknown."""
     out: list[Ints | None] = []
+    for template, other in zip(reader.templates, stored.templates, strict=True):
+        if (template.features is None) != (other.features is None):
+            who = ["data have", "model has"][template.features is None]
+            raise ValueError(
+                f"only one of model and data has features of template {template.name!r}: the {who} "
+                "none"
+            )
     for template, mine, own in zip(reader.templates, reader.inputs, stored.inputs, strict=True):
         if mine is None or own is None:
             out.append(None)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from chordal._validate import check_sample_weight
 from chordal.estimators._state import check_inputs, input_facts, input_from
 from chordal.estimators._training.batches import checked, looked_at, numbered
+from chordal.estimators._training.fingerprint import described as in_json
 from chordal.estimators._training.row_forms import PLAIN, RowForm
 from chordal.features import (
     Batch,
@@ -135,6 +136,7 @@ class Preparing:
             return
         if self.reader is None:
             self.reader = estimator._new_reader(examples if like is None else like, self.known)
+        estimator._check_alike(examples, self.reader)
         batch = self.reader.read(examples, grow=True)
         flat = estimator._flat(y, examples)
         estimator._check_lengths(batch.sizes, flat)
@@ -203,6 +205,7 @@ class Preparing:
             "class": self.keeping.name or type(self.estimator).__name__,
             "templates": described,
             "labels": learned_facts(self.labels),
+            "settings": reading_settings(self.estimator),
             **self.estimator._own_facts(),
             **self.keeping.form.to_facts(),
         }
@@ -315,6 +318,7 @@ def reader_of(estimator: BaseCRF, data: Dataset, form: RowForm = PLAIN) -> Reade
         if stored != form:
             raise ValueError(f"its rows are {stored.described}, not {form.described}")
         described = data.facts["templates"]
+        check_settings(estimator, data.facts)
         reader = estimator._stored_reader(data.facts)
         check_same(reader.templates, described)
         for k, own in enumerate(described):
@@ -338,6 +342,19 @@ def reader_of(estimator: BaseCRF, data: Dataset, form: RowForm = PLAIN) -> Reade
             f"this {type(estimator).__name__}",
         ) from error
     return reader
+
+
+def reading_settings(estimator: BaseCRF) -> dict[str, object]:
+    """The parameters by which an estimator reads examples, as JSON can hold them."""
+    return {name: in_json(getattr(estimator, name)) for name in estimator.read_by}
+
+
+def check_settings(estimator: BaseCRF, facts: Mapping[str, Any]) -> None:
+    """Raise an error for data that were read by other settings."""
+    stored = facts.get("settings", {})
+    for name, own in reading_settings(estimator).items():
+        if name in stored and stored[name] != own:
+            raise ValueError(f"it was read with {name}={stored[name]!r}, not {name}={own!r}")
 
 
 def check_same(templates: Sequence[CliqueTemplate], described: Sequence[Mapping[str, Any]]) -> None:
