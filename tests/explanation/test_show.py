@@ -100,6 +100,8 @@ def test_where_tokens_come_from(tagger):
     for x in (ROWS[0], Columns.from_sequences(ROWS[:1])):
         assert show(crf, x).tokens == ("the", "cat", "sleeps", "now")
     assert show(*models()["dicts"]).tokens[:2] == ("the", "dog")
+    assert show(*models()["lists"]).tokens[:2] == ("the", "dog")  # of "w=the" and "w=dog"
+    assert show(tagger, [["http://a?b=c"], ["w"], []]).tokens == ("http://a?b=c", "w", "2")
     assert show(*models()["arrays"]).tokens == tuple("01234")
     assert show(*models()["tree"]).tokens == tuple("01234")
 
