@@ -173,6 +173,17 @@ def test_hostile_text_is_shown_as_text():
     assert HOSTILE[4] in text  # Hebrew, as it is
 
 
+def test_bars_begin_below_the_arrows_and_long_words_break():
+    found = explain(*models()["lists"], 1)
+    html = found._repr_html_()
+    width = re.search(r"position:relative;width:(\d+)px", html)[1]
+    assert f'<div style="width:{width}px;display:flex' in html
+    text = "".join(Page(html).words)
+    assert f"{found.rival!r} ←→ {found.label!r}" in text
+    for own in (found, show(*models()["lists"]), models()["lists"][0].fit_report_):
+        assert "overflow-wrap:anywhere" in own._repr_html_()
+
+
 def test_every_fitted_estimator_shows_what_it_learned():
     for name, (model, _) in models().items():
         html = model._learned_html()

@@ -120,7 +120,8 @@ class LabelledText:
         sure = "" if span.probability is None else f"&nbsp;{span.probability:.2f}"
         return (
             f'<mark style="background:{colour};color:inherit;padding:.25em .5em;margin:0 .2em;'
-            f'border-radius:.35em">{_html.text(text)}<span style="font-size:.75em;'
+            f'border-radius:.35em;box-decoration-break:clone;-webkit-box-decoration-break:clone">'
+            f'{_html.text(text)}<span style="font-size:.75em;'
             f'font-weight:bold;margin-left:.5em">{_html.text(span.label)}{sure}</span></mark>'
         )
 
