@@ -96,6 +96,8 @@ def test_where_tokens_come_from(tagger):
         show(tagger, X, ["a"])
     with pytest.raises(ValueError, match="token 1, 'New', is not in the text"):
         show(tagger, X, text="in Paris")
+    with pytest.raises(TypeError, match="text must be a str in which the tokens stand, got list"):
+        show(tagger, X, text=WORDS)
     crf = ChainCRF(feature_template=TEMPLATE).fit(ROWS, TAGS)
     for x in (ROWS[0], Columns.from_sequences(ROWS[:1])):
         assert show(crf, x).tokens == ("the", "cat", "sleeps", "now")

@@ -57,7 +57,7 @@ def command(
     check_reads(crf, given.X)
     from chordal import explain
 
-    known = {str(name): name for name in crf.classes_.tolist()}
+    known: dict[str | None, Any] = {str(name): name for name in crf.classes_.tolist()}
     mine, other = (known.get(name, name) for name in (label, rival))
     found: list[tuple[int, Explanation]] = []
     if sequence is not None:

@@ -108,9 +108,9 @@ class Gaussian(Emission):
     def names(self) -> list[str]:
         """The columns, standardised: "z0", their squares "z0²" and their products "z0·z1"."""
         d = len(self._centre)
-        pairs = zip(*np.triu_indices(d), strict=True)
-        if self.covariance == "diagonal":
-            pairs = zip(range(d), range(d), strict=True)
+        pairs = [(k, k) for k in range(d)]
+        if self.covariance == "full":
+            pairs = [(i, j) for i in range(d) for j in range(i, d)]
         products = (f"z{i}²" if i == j else f"z{i}·z{j}" for i, j in pairs)
         return [*(f"z{k}" for k in range(d)), *products]
 

@@ -145,6 +145,8 @@ def placed(tokens: Sequence[str], text: str | None) -> tuple[str, list[tuple[int
     >>> placed(["in", "Paris", "."], "in Paris.")
     ('in Paris.', [(0, 2), (3, 8), (8, 9)])
     """
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"text must be a str in which the tokens stand, got {type(text).__name__}")
     whole = " ".join(tokens) if text is None else text
     offsets, at = [], 0
     for k, token in enumerate(tokens):

@@ -39,10 +39,10 @@ def draw_table(
     image = ax.imshow(values, **options)
     across, down = ([short(name, LABEL) for name in own] for own in (columns, rows))
     inches = inches_of(ax)[0]
-    sizes = {"fontsize": font_for(max(height, width), inches)}
+    points = font_for(max(height, width), inches)
     long = max(map(len, across), default=0) > 3 or width_of(across) + CHARACTER > inches / width
-    ax.set_xticks(range(width), across, rotation=90 if long else 0, **sizes)
-    ax.set_yticks(range(height), down, **sizes)
+    ax.set_xticks(range(width), across, rotation=90 if long else 0, fontsize=points)
+    ax.set_yticks(range(height), down, fontsize=points)
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set(color=FAINT, visible=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from chordal._errors import not_fitted
@@ -108,7 +109,7 @@ class ConvergenceDisplay(Display):
             }
             ax.plot(across, up, ms=3.0, lw=1.4, label=name, **style)
         if x == "iteration":
-            ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         label = {"objective": "objective − best", "validation": "validation score"}
         ax.set(xlabel=AXES[x], ylabel=label.get(what, what))
         if not any(np.isfinite(line.get_ydata()).any() for line in ax.lines):
