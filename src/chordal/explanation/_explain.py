@@ -206,8 +206,8 @@ def _flip(
 def _enough(split: Split, side: float, gains: list[float]) -> int | None:
     """How many of the largest gains must go until the other label is ahead; None if all do not.
 
-    A gain is infinite where an observation forbids the other label: without it, what is left is
-    finite again.
+    A gain is infinite where an observation forbids the other label. Without it, the rest is finite
+    again.
     """
     every = [amount for _, amount in split.own] + [own.amount for own in split.links]
     finite = [side * amount for amount in every if np.isfinite(amount)]

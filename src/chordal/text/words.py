@@ -1,4 +1,4 @@
-"""The words that tokens stand for, as their attributes have them."""
+"""The words of tokens, as their attributes have them."""
 
 from __future__ import annotations
 
