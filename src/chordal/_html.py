@@ -7,7 +7,7 @@ from html import escape
 
 from chordal._shown import in_a_line
 
-FONT = "font-family:system-ui,sans-serif;font-size:13px;line-height:1.5"
+FONT = "font-family:system-ui,sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere"
 _CELL = "padding:1px 8px;border:none"
 
 
@@ -29,6 +29,11 @@ def signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
+def unbroken(html: str) -> str:
+    """HTML that stays on one line."""
+    return f'<span style="white-space:nowrap">{html}</span>'
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """A table of cells that are HTML already; all but the first `left` columns stand right."""
 
@@ -46,7 +51,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> 
 
 def facts(values: Mapping[str, object]) -> str:
     """Names and values, one pair in a row."""
-    return table([], [(text(name), text(value)) for name, value in values.items()], left=2)
+    rows = [(unbroken(text(name)), text(value)) for name, value in values.items()]
+    return table([], rows, left=2)
 
 
 def folded(title: str, body: str, is_open: bool = False) -> str:

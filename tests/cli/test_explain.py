@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chordal import explain, load
+from chordal import ChainCRF, explain, load, save
 
 from .conftest import SENTENCES, as_text
 
@@ -19,12 +19,25 @@ def test_one_token(chordal, refused, files):
     assert found["label"] == expected.label
     assert found["log_odds"] == pytest.approx(expected.log_odds, abs=1e-9)
     text = chordal(*asked, "--rival", "O", "--odds", "conditional").decode()
-    assert "sequence 1, ChainCRF, position 2: 'B-VP' against 'O'" in text
+    assert found["token"] == SENTENCES[1][2][0]
+    assert text.startswith(f"sequence 1, token {found['token']!r}: true label 'B-VP'\n")
+    assert "\nChainCRF, position 2: 'B-VP' against 'O'\n" in text
     assert "(column 0)" in text
     assert "from 'I-NP' at 1" in text
     assert "below 3, got 7" in refused("explain", files / "model", data, "--sequence", 7)
-    assert "position from 0 to 4" in refused(*asked[:-1], 9)
+    assert "--position must be from 0 to 4 in sequence 1, got 9" in refused(*asked[:-1], 9)
     assert "needs --sequence" in refused("explain", files / "model", data, "--position", 1)
+
+
+def test_labels_that_are_numbers_have_the_names_that_files_give_them(chordal, tmp_path):
+    X = [["w=a"], ["w=b"]]
+    save(ChainCRF().fit([X], [[0, 1]]), tmp_path / "model")
+    data = tmp_path / "data.crfsuite"
+    data.write_text("1\tw=a\n1\tw=b\n")
+    asked = ("explain", tmp_path / "model", data, "--json")
+    for options in ((), ("--sequence", 0, "--position", 0, "--label", "0", "--rival", "1")):
+        (found,) = json.loads(chordal(*asked, *options))
+        assert (found["token"], found["label"], found["rival"]) == ("a", 0, 1)
 
 
 def test_wrong_tokens_against_their_true_labels(chordal, files):

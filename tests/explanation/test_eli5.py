@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, GraphCRF
+from chordal import ChainCRF, ChainCRFCV, GraphCRF
 from chordal.estimators import Wrapped
 
 from .models import GENERATIVE, LISTS, NAMES, TAGS, models
@@ -78,3 +78,12 @@ def test_pairs_of_a_symmetric_table():
 def test_not_fitted():
     with pytest.raises(ValueError, match="not fitted"):
         eli5.explain_weights(ChainCRF())
+    with pytest.raises(ValueError, match="not fitted"):
+        eli5.explain_weights(ChainCRFCV())
+
+
+def test_a_search_shows_the_weights_of_what_it_chose():
+    search = ChainCRFCV(l2s=[1.0], cv=2).fit(LISTS * 2, TAGS * 2)
+    found = eli5.explain_weights(search)
+    assert found.estimator == repr(search)
+    assert found.targets == eli5.explain_weights(search.estimator_).targets

@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 
 from chordal import (
+    HMM,
     ChainCRF,
     CRFClassifier,
     GraphCRF,
     GridCRF,
     MatchingModel,
+    NaiveBayes,
     UnsupportedError,
     explain,
 )
+from chordal.emissions.categorical import Categorical
+from chordal.emissions.gaussian import Gaussian
 from chordal.model_selection import ChainCRFCV
 
 from .models import LISTS, NAMES, ROWS, TAGS, TEMPLATE, BruteForce, listed, models
@@ -248,6 +252,49 @@ def test_extreme_scores_do_not_underflow():
     assert math.isfinite(found.log_odds)
     total = sum(own.amount for own in found.contributions)
     np.testing.assert_allclose(total, found.log_odds, rtol=1e-9)
+
+
+def forbidding():
+    """A model in which "rain" forbids H, and "sun" forbids L."""
+    X = [["sun", "fog"], ["rain", "fog"], ["rain", "rain"]]
+    return HMM(Categorical(alpha=0.0)).fit(X, [["H", "L"], ["L", "L"], ["L", "L"]])
+
+
+@pytest.mark.parametrize("odds", ODDS)
+def test_a_label_without_a_possible_rival_has_infinite_odds(odds):
+    found = explain(forbidding(), ["rain", "rain"], 0, odds=odds)
+    assert (found.label, found.rival, found.log_odds) == ("L", "H", math.inf)
+    amounts = {own.name: own.amount for own in found.contributions}
+    assert amounts["rain"] == sum(amounts.values()) == math.inf
+    other = explain(HMM(alpha=0.0).fit([["s", "r"]] * 2, [[0, 1]] * 2), ["s"], 0, odds=odds)
+    assert (other.label, other.rival, other.log_odds) == (0, 1, math.inf)
+
+
+@pytest.mark.parametrize("odds", ODDS)
+def test_without_the_attribute_that_forbids_it_the_other_label_may_win(odds):
+    found = explain(forbidding(), ["sun"], 0, odds=odds)
+    assert (found.label, found.log_odds) == ("H", math.inf)
+    assert [own.name for own in found.flip.removed] == ["sun"]
+    assert found.flip.confirmed
+    assert found.flip.prediction == "L"
+    np.testing.assert_allclose(found.flip.log_odds, np.log(2 / 3), rtol=0, atol=1e-9)
+    assert explain(forbidding(), ["rain"], 0, odds=odds).flip is None
+
+
+def test_columns_of_emissions_have_the_names_of_what_they_are():
+    def names(model, x, at=None):
+        found = explain(model, x, at).contributions
+        return {own.name for own in found if own.kind == "attribute"}
+
+    assert names(forbidding(), ["rain", "sun"], 0) == {"rain"}
+    X = [["sun", "hot"], ["rain", "cold"], ["rain", "hot"]]
+    assert names(NaiveBayes("categorical").fit(X, [0, 1, 1]), X[1]) == {"x0=rain", "x1=cold"}
+    rows = np.random.default_rng(0).normal(size=(9, 2))
+    labels = [0, 1, 1] * 3
+    assert names(NaiveBayes().fit(rows, labels), rows[0]) == {"z0", "z1", "z0²", "z1²"}
+    full = NaiveBayes(Gaussian("full")).fit(rows, labels)
+    assert names(full, rows[0]) == {"z0", "z1", "z0²", "z0·z1", "z1²"}
+    assert "rain" in forbidding()._repr_html_()
 
 
 def test_a_search_is_explained_by_what_it_chose():

@@ -96,10 +96,14 @@ def test_where_tokens_come_from(tagger):
         show(tagger, X, ["a"])
     with pytest.raises(ValueError, match="token 1, 'New', is not in the text"):
         show(tagger, X, text="in Paris")
+    with pytest.raises(TypeError, match="text must be a str in which the tokens stand, got list"):
+        show(tagger, X, text=WORDS)
     crf = ChainCRF(feature_template=TEMPLATE).fit(ROWS, TAGS)
     for x in (ROWS[0], Columns.from_sequences(ROWS[:1])):
         assert show(crf, x).tokens == ("the", "cat", "sleeps", "now")
     assert show(*models()["dicts"]).tokens[:2] == ("the", "dog")
+    assert show(*models()["lists"]).tokens[:2] == ("the", "dog")  # of "w=the" and "w=dog"
+    assert show(tagger, [["http://a?b=c"], ["w"], []]).tokens == ("http://a?b=c", "w", "2")
     assert show(*models()["arrays"]).tokens == tuple("01234")
     assert show(*models()["tree"]).tokens == tuple("01234")
 
@@ -169,6 +173,17 @@ def test_hostile_text_is_shown_as_text():
     text = "".join(Page(show(crf, x)._repr_html_()).words)
     assert HOSTILE[0] in text
     assert HOSTILE[4] in text  # Hebrew, as it is
+
+
+def test_bars_begin_below_the_arrows_and_long_words_break():
+    found = explain(*models()["lists"], 1)
+    html = found._repr_html_()
+    width = re.search(r"position:relative;width:(\d+)px", html)[1]
+    assert f'<div style="width:{width}px;display:flex' in html
+    text = "".join(Page(html).words)
+    assert f"{found.rival!r} ←→ {found.label!r}" in text
+    for own in (found, show(*models()["lists"]), models()["lists"][0].fit_report_):
+        assert "overflow-wrap:anywhere" in own._repr_html_()
 
 
 def test_every_fitted_estimator_shows_what_it_learned():

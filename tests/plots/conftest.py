@@ -22,6 +22,25 @@ def drawn(ax):
     return np.asarray(ax.figure.canvas.buffer_rgba())
 
 
+def is_inside(artist, ax):
+    """Whether an artist of drawn axes is within the figure."""
+    own, figure = artist.get_window_extent(), ax.figure.bbox
+    return figure.x0 <= own.x0 <= own.x1 <= figure.x1 and figure.y0 <= own.y0 <= own.y1 <= figure.y1
+
+
+def has_ink_at_the_edge(ax):
+    """Whether something is cut: the outermost pixels of a picture are white."""
+    pixels = drawn(ax)[..., :3]
+    edges = [pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]]
+    return any((own < 250).any() for own in edges)
+
+
+def overlap(labels):
+    """Whether any two neighbours of these texts overlap."""
+    boxes = [label.get_window_extent() for label in labels]
+    return any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+
+
 def texts(artists):
     return [artist.get_text() for artist in artists]
 

@@ -14,7 +14,7 @@ from chordal import CRFClassifier, plots
 from chordal.datasets import make_curved_classes, make_masked_classes
 from chordal.plots._style import COLOURS, INK
 
-from .conftest import drawn
+from .conftest import drawn, is_inside
 
 
 def borders(ax):
@@ -167,3 +167,16 @@ def test_every_display_refuses_what_is_not_fitted():
     for call in calls:
         with pytest.raises(ValueError, match="not fitted"):
             call()
+
+
+def test_classes_of_long_names_and_unseen_ones_are_shown():
+    X, y = make_masked_classes()
+    names = np.array([f"a very long name of a class, {k}" for k in range(6)])
+    crf = CRFClassifier().fit(X, names[np.arange(len(X)) % 6])
+    gold = np.where(y == 0, "new", names[0])
+    ax = plots.DecisionSurfaceDisplay.from_estimator(crf, X, gold).ax_
+    drawn(ax)
+    assert is_inside(ax.get_legend(), ax)
+    assert ax.get_legend().get_texts()[-1].get_text() == "other classes"
+    assert len(ax.collections[-1].get_offsets()) == (y == 0).sum()
+    assert ax.get_window_extent().width > 0.7 * ax.figure.bbox.width

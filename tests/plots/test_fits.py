@@ -14,7 +14,7 @@ from chordal.plots import (
     ReliabilityDisplay,
 )
 
-from .conftest import drawn, texts
+from .conftest import drawn, is_inside, texts
 
 
 def test_convergence():
@@ -33,6 +33,25 @@ def test_convergence():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("iteration", "objective − best")
     drawn(ax)
     drawn(ConvergenceDisplay.from_reports(reports["lbfgs"]).ax_)
+
+
+def test_many_fits_have_their_own_colours_and_are_named_above_the_picture(data):
+    crf = ChainCRF().fit(*data)
+    reports = {f"a solver with a long name, {k}": crf.fit_report_ for k in range(9)}
+    ax = ConvergenceDisplay.from_reports(reports).ax_
+    drawn(ax)
+    legend = ax.get_legend()
+    assert is_inside(legend, ax)
+    assert legend.get_window_extent().y0 >= ax.get_window_extent().y1 - 1
+    assert len({tuple(line.get_color()) for line in ax.lines}) == 9
+    assert all(tick == round(tick) for tick in ax.get_xticks())
+
+
+def test_a_fit_without_iterations_says_so():
+    crf = ChainCRF().fit([[["a"]]], [["A"]])
+    ax = ConvergenceDisplay.from_estimator(crf).ax_
+    drawn(ax)
+    assert texts(ax.texts) == ["no iteration is above the best value"]
 
 
 def test_convergence_by_time(data):
@@ -240,3 +259,23 @@ def test_bad_reliability():
         ReliabilityDisplay.from_predictions([["a"]], [[[0.5, 0.5]] * 2], ["a", "b"])
     with pytest.raises(ValueError, match="label must be one of the classes"):
         ReliabilityDisplay.from_predictions([["a"]], [[[0.5, 0.5]]], ["a", "b"], label="c")
+
+
+def test_strengths_are_never_drawn_below_zero():
+    low, high = (
+        RegularizationPathDisplay("l1", [0.0, 0.1, 1.0], np.ones((3, 2))).plot().ax_.get_xlim()
+    )
+    assert -0.1 < low < 0.0
+    assert high >= 1.0
+    low, high = RegularizationPathDisplay("l2", [2.0], np.ones((1, 2))).plot().ax_.get_xlim()
+    assert low < 1.0 < 4.0 < high
+
+
+def test_the_legend_of_reliability_covers_no_point():
+    marginals = np.array([[0.3, 0.7], [0.99, 0.01], [0.55, 0.45]])
+    ax = ReliabilityDisplay.from_predictions(["b", "a", "a"], [marginals], ["a", "b"]).ax_
+    drawn(ax)
+    legend = ax.get_legend()
+    assert is_inside(legend, ax)
+    assert legend.get_window_extent().y0 >= ax.get_window_extent().y1 - 1
+    assert not any(line.get_clip_on() for line in ax.containers[1].lines[1])

@@ -142,3 +142,20 @@ def test_bad_graphs(crf):
         FactorGraphDisplay([], np.zeros(0, int), ["a"], np.zeros((2, 2)))
     with pytest.raises(ValueError, match="scopes must name variables between 0 and 0"):
         FactorGraphDisplay([(0, 1)], np.zeros(1, int), ["a"])
+
+
+def test_circles_of_long_chains_leave_their_factors_to_be_seen():
+    for n in (2, 29, 120):
+        scopes = [(v, v + 1) for v in range(n - 1)]
+        display = FactorGraphDisplay(scopes, np.zeros(n - 1, int), list(map(str, range(n)))).plot()
+        drawn(display.ax_)
+        squares, circles = display.ax_.collections[1:]
+        across = np.diff(display.ax_.transData.transform(display.places)[:2, 0])[0]
+        inches = across / display.figure_.dpi
+        taken = sum(float(np.sqrt(own.get_sizes()[0])) for own in (squares, circles)) / 72
+        assert taken < inches
+
+
+def test_the_title_counts_in_words():
+    display = FactorGraphDisplay([], np.zeros(0, int), ["a"]).plot()
+    assert display.ax_.get_title() == "1 variable, 0 factors, 0 tables of scores"

@@ -9,7 +9,7 @@ from chordal import ChainCRF, CRFClassifier, GridCRF
 from chordal.plots import LatticeDisplay, SegmentationDisplay, TopFeaturesDisplay
 from chordal.plots._style import COLOURS, class_colours
 
-from .conftest import drawn, enumerated, texts
+from .conftest import drawn, enumerated, is_inside, overlap, texts
 
 
 def test_shading_is_the_marginals_by_enumeration(crf, data):
@@ -87,7 +87,30 @@ def test_long_labels_leave_room_for_the_lattice():
     drawn(display.ax_)
     assert display.ax_.get_window_extent().width > 0.3 * display.figure_.bbox.width
     assert display.ax_.get_tightbbox().x0 >= 0
-    assert texts(display.ax_.get_yticklabels()) == ["x" * 17 + "…", "B"]
+    assert texts(display.ax_.get_yticklabels()) == ["x" * 9 + "…" + "x" * 8, "B"]
+
+
+def test_names_of_one_position_and_of_long_labels_are_all_in_the_picture():
+    labels = [f"a very long name of a label, {k}" for k in range(8)]
+    paths = [(np.array([k]), 0.1) for k in range(3)]
+    lattice = LatticeDisplay(np.full((1, 8), 0.125), labels, paths, np.array([1])).plot()
+    strips = SegmentationDisplay.from_predictions(labels, labels[::-1])
+    for ax in (lattice.ax_, strips.ax_):
+        drawn(ax)
+        assert is_inside(ax.get_legend(), ax)
+        assert ax.get_window_extent().width > 0.3 * ax.figure.bbox.width
+    assert len(set(texts(strips.ax_.get_legend().get_texts()))) == 8
+
+
+def test_lattices_of_many_tokens_or_in_small_axes_do_not_overlap():
+    p, tokens = np.full((29, 2), 0.5), [f"w={100 + t}" for t in range(29)]
+    ax = LatticeDisplay(p, ["A", "B"], [], None, tokens).plot().ax_
+    small = plt.subplots(2, 3, figsize=(10, 6), layout="constrained")[1][0, 0]
+    LatticeDisplay(p[:14], ["A", "B"], [(np.zeros(14), 0.5)], None, tokens[:14]).plot(ax=small)
+    for own in (ax, small):
+        drawn(own)
+        assert not overlap(own.get_xticklabels())
+    assert not small.texts  # no room for numbers
 
 
 def test_strips():
@@ -189,3 +212,11 @@ def test_bad_features(crf):
     model = CRFClassifier().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match=r"one name per feature \(1\), got 2"):
         TopFeaturesDisplay.from_estimator(model, feature_names=["a", "b"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_label_without_weights_says_so():
+    crf = ChainCRF().fit([[["a"]]], [["A"]])
+    display = TopFeaturesDisplay.from_estimator(crf)
+    drawn(display.axes_[0])
+    assert texts(display.axes_[0].texts) == ["all weights are zero"]

@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 from chordal import GridCRF
 from chordal.plots import ConfusionDisplay, TransitionsDisplay
 
-from .conftest import drawn, texts
+from .conftest import drawn, has_ink_at_the_edge, overlap, texts
 
 
 def test_transitions(crf):
@@ -73,7 +73,39 @@ def test_long_names_are_cut_and_not_clipped(display):
     assert inside.x1 <= figure.x1
     assert inside.y1 <= figure.y1
     assert made.ax_.get_window_extent().height > 0.4 * figure.height
-    assert texts(made.ax_.get_yticklabels()) == ["x" * 17 + "…", "a label of severa…", "B"]
+    assert texts(made.ax_.get_yticklabels()) == ["x" * 9 + "…" + "x" * 8, "a label o…al words", "B"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 15, 20, 60])
+def test_nothing_is_cut_or_overlaps(n):
+    names = [f"L{k}" for k in range(n)]
+    for display in (TransitionsDisplay(np.eye(n), names), ConfusionDisplay(np.eye(n), names)):
+        ax = display.plot().ax_
+        assert not has_ink_at_the_edge(ax)
+        assert not overlap(ax.get_xticklabels())
+        assert not overlap(ax.get_yticklabels())
+
+
+def test_forbidden_pairs_are_grey_and_their_sign_is_legible():
+    ax = TransitionsDisplay([[1.0, -np.inf], [-0.04, 0.0]], ["a", "b"]).plot().ax_
+    image = ax.images[0]
+    assert image.to_rgba(image.get_array())[0, 1, :3].mean() > 0.7
+    assert texts(ax.texts) == ["1.0", "−∞", "0.0", ""]  # and never −0.0
+    assert ax.texts[1].get_color() == "#1f2328"
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="weights must be numbers or −inf"):
+            TransitionsDisplay([[wrong]], ["a"])
+
+
+def test_numbers_are_left_out_of_axes_that_are_too_small():
+    _, axes = plt.subplots(1, 5, figsize=(7, 2))
+    assert not TransitionsDisplay(np.eye(6), list("abcdef")).plot(ax=axes[0]).ax_.texts
+
+
+def test_control_characters_are_written_out():
+    display = ConfusionDisplay(np.eye(3), ["a\x1b[31m", "b\ud800", "\u202ecba"]).plot()
+    drawn(display.ax_)
+    assert texts(display.ax_.get_yticklabels()) == ["a\\x1b[31m", "b\\ud800", "\\u202ecba"]
 
 
 def test_confusion():

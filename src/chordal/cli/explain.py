@@ -57,25 +57,45 @@ def command(
     check_reads(crf, given.X)
     from chordal import explain
 
+    known: dict[str | None, Any] = {str(name): name for name in crf.classes_.tolist()}
+    mine, other = (known.get(name, name) for name in (label, rival))
     found: list[tuple[int, Explanation]] = []
     if sequence is not None:
-        if sequence >= given.n_sequences:
-            raise ValueError(f"--sequence must be below {given.n_sequences}, got {sequence}")
-        x = one(given, sequence)
-        own = explain(crf, x, position, label=label, rival=rival, odds=odds)
+        check_place(given, sequence, position)
+        own = explain(crf, one(given, sequence), position, label=mine, rival=other, odds=odds)
         found.append((sequence, own))
     else:
         for i, t, gold in islice(wrong(crf, given), top):
-            against = rival if rival is not None or gold not in crf.classes_.tolist() else gold
-            own = explain(crf, one(given, i), t, label=label, rival=against, odds=odds)
+            against = known.get(gold) if other is None else other
+            own = explain(crf, one(given, i), t, label=mine, rival=against, odds=odds)
             found.append((i, own))
+    words = [tokens_at(given, i)[own.at] for i, own in found]
     if json:
-        print_json([{"sequence": i, **own.to_dict()} for i, own in found])
+        pairs = zip(found, words, strict=True)
+        print_json([{"sequence": i, "token": word, **own.to_dict()} for (i, own), word in pairs])
         return
-    for i, own in found:
-        say(f"sequence {i}, {own}\n")
+    for (i, own), word in zip(found, words, strict=True):
+        say(f"sequence {i}, token {word!r}: true label {given.y[i][own.at]!r}\n{own}\n")
     if not found:
         say("all predictions are right")
+
+
+def check_place(given: Data, sequence: int, position: int | None) -> None:
+    """Refuse a token that is not there."""
+    if sequence >= given.n_sequences:
+        raise ValueError(f"--sequence must be below {given.n_sequences}, got {sequence}")
+    n = len(given.y[sequence])
+    if position is not None and not -n <= position < n:
+        raise ValueError(
+            f"--position must be from 0 to {n - 1} in sequence {sequence}, got {position}"
+        )
+
+
+def tokens_at(data: Data, i: int) -> list[str]:
+    """The words of a sequence."""
+    from chordal.text.words import words_of
+
+    return words_of(one(data, i), len(data.y[i]))
 
 
 def one(data: Data, i: int) -> Any:

@@ -60,6 +60,10 @@ class Emission(ABC):
     def sample(self, labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """An observation for each label, [n, n_columns]."""
 
+    def names(self) -> list[str]:
+        """What users call the statistics: by default "x0", "x1", … for the columns."""
+        return [f"x{k}" for k in range(self.natural.shape[1])]
+
     @property
     def name(self) -> str:
         """The name of its file, as registries have it."""

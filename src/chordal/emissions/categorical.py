@@ -106,6 +106,12 @@ class Categorical(Emission):
         where = (data + starts[:-1])[known]
         return sp.csr_matrix((np.ones(len(where)), where, offsets), (len(data), int(starts[-1])))
 
+    def names(self) -> list[str]:
+        """The symbols, with their column if there are several: "sun", "x1=sun"."""
+        if len(self.symbols) == 1:
+            return [str(symbol) for symbol in self.symbols[0]]
+        return [f"x{k}={symbol}" for k, own in enumerate(self.symbols) for symbol in own]
+
     def log_base(self, data: NDArray[np.int64]) -> Floats:
         """0 for every row."""
         return np.zeros(len(data))

@@ -105,6 +105,15 @@ class Gaussian(Emission):
         i, j = np.triu_indices(data.shape[1])
         return np.concatenate([data, data[:, i] * data[:, j]], axis=1)
 
+    def names(self) -> list[str]:
+        """The columns, standardised: "z0", their squares "z0²" and their products "z0·z1"."""
+        d = len(self._centre)
+        pairs = [(k, k) for k in range(d)]
+        if self.covariance == "full":
+            pairs = [(i, j) for i in range(d) for j in range(i, d)]
+        products = (f"z{i}²" if i == j else f"z{i}·z{j}" for i, j in pairs)
+        return [*(f"z{k}" for k in range(d)), *products]
+
     def log_base(self, data: Floats) -> Floats:
         """What the scaling of the columns adds to the density."""
         return np.full(len(data), -np.log(self._spread).sum())

@@ -166,6 +166,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     objective_: float = field(init=False)
     n_iter_: int = field(init=False)
     n_features_in_: int = field(init=False)
+    feature_names_in_: NDArray[Any] = field(init=False)
     compact_report_: CompactReport = field(init=False)
     reader_: Reader = field(init=False)
     labels_: SequenceLabels = field(init=False)

@@ -19,6 +19,7 @@ from chordal.estimators._training.on_part import Given
 from chordal.estimators._training.preparing import Keeping
 from chordal.estimators._training.row_forms import RowForm
 from chordal.estimators._wrapped import Train, Wrapped
+from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import DenseInput, Input, Rows, SparseInput, length_of
 from chordal.labels import SequenceLabels, merged_labels
 from chordal.potentials import Floats
@@ -63,6 +64,11 @@ class Generative(Wrapped):
     @abstractmethod
     def _sequences(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
         """Examples and labels as sequences."""
+
+    def _named(self, crf: ChainCRF) -> ChainCRF:
+        """The CRF that answers; explanations and summaries call its columns by these names."""
+        crf.feature_names_in_ = np.array(self.emission_.names(), dtype=object)
+        return crf
 
     def _fit(self, X: Any, y: Any, sample_weight: object) -> None:
         if is_kept(X, y):

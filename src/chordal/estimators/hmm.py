@@ -170,7 +170,7 @@ class HMM(Generative):
     ) -> HMM:
         self.labels_, self.classes_ = labels, labels.classes
         self.start_, self.transitions_, self.emission_ = start, transitions, emission
-        self.crf_ = self.to_crf()
+        self.crf_ = self._named(self.to_crf())
         return self
 
     def to_crf(self, **parameters: Any) -> ChainCRF:

@@ -106,7 +106,7 @@ class NaiveBayes(Generative):
     def _learn(self, known: Known, counts: Counts) -> None:
         self.labels_, self.classes_ = known.labels, known.labels.classes
         self.emission_, self.class_prior_ = known.emission, counts[1] / counts[1].sum()
-        self.crf_ = self.to_crf()
+        self.crf_ = self._named(self.to_crf())
 
     def to_crf(self, **parameters: Any) -> ChainCRF:
         """The CRF with the same posterior p(y | x): logistic regression.

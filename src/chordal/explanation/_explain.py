@@ -122,10 +122,10 @@ def _measure(example: OpenExample, odds: str) -> MarginalOdds | ConditionalOdds:
 
 
 def _rival(measure: MarginalOdds | ConditionalOdds, v: int, a: int) -> int:
-    """The best label but one."""
-    ranking = np.asarray(measure.ranking(v)).copy()
-    ranking[a] = np.nan
-    return int(np.nanargmax(ranking))
+    """The best of the other labels; the first of them where none is possible."""
+    ranking = measure.ranking(v)
+    others = [k for k in range(len(ranking)) if k != a]
+    return max(others, key=lambda k: float(ranking[k]))
 
 
 def _number(labels: list[Any], label: object, name: str) -> int:
@@ -187,23 +187,37 @@ def _flip(
     side = 1.0 if split.log_odds >= 0.0 else -1.0
     mine = [(t, side * amount) for t, amount in split.own if t.name is not None]
     favourable = sorted((own for own in mine if own[1] > 0.0), key=lambda own: -own[1])
-    amounts = [abs(amount) for _, amount in split.own] + [abs(own.amount) for own in split.links]
-    rest, size = side * split.log_odds, max([1.0, *amounts])
-    gone: list[Term] = []
-    for term, amount in favourable:
-        gone.append(term)
-        rest -= amount
-        if rest < -ROUNDING * size:
-            break
-    else:
+    n_gone = _enough(split, side, [amount for _, amount in favourable])
+    if n_gone is None:
         return None
+    gone = [term for term, _ in favourable[:n_gone]]
     changed = example.without(v, gone)
     left = measure.log_odds(v, a, b, changed)
     after = int(changed.predicted[v])
     return Flip(
-        removed=tuple(_of_term(example, t, side * c) for t, c in favourable[: len(gone)]),
+        removed=tuple(_of_term(example, t, side * c) for t, c in favourable[:n_gone]),
         log_odds=left,
         confirmed=side * left < 0.0,
         prediction=example.labels_at(v)[after],
         changes_prediction=after != int(example.predicted[v]),
     )
+
+
+def _enough(split: Split, side: float, gains: list[float]) -> int | None:
+    """How many of the largest gains must go until the other label is ahead; None if all do not.
+
+    A gain is infinite where an observation forbids the other label. Without it, the rest is finite
+    again.
+    """
+    every = [amount for _, amount in split.own] + [own.amount for own in split.links]
+    finite = [side * amount for amount in every if np.isfinite(amount)]
+    size = max([1.0, *map(abs, finite)])
+    rest, forbidding = sum(finite), len(every) - len(finite)
+    for n, gain in enumerate(gains, 1):
+        if np.isfinite(gain):
+            rest -= gain
+        else:
+            forbidding -= 1
+        if not forbidding and rest < -ROUNDING * size:
+            return n
+    return None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 20  # contributions in the text form and in HTML
+WIDTH = 160  # pixels of both sides of a bar in HTML
 
 
 @dataclass(frozen=True)
@@ -199,13 +200,15 @@ class Explanation:
         finite = [abs(own.amount) for own in shown if np.isfinite(own.amount)]
         largest = max(finite, default=0.0) or 1.0
         rows = [
-            (_html.text(own.title), _bar(own.amount, largest), signed(own.amount), own.meaning)
+            (
+                f'<div style="min-width:6.5em">{_html.text(own.title)}</div>',
+                _bar(own.amount, largest),
+                _html.unbroken(signed(own.amount)),
+                _html.text(own.meaning),
+            )
             for own in shown
         ]
-        body = _html.table(
-            ["", f"{_html.text(repr(self.rival))} ← → {_html.text(repr(self.label))}", "", ""],
-            [(name, bar, number, _html.text(about)) for name, bar, number, about in rows],
-        )
+        body = _html.table(["", _sides(self.rival, self.label), "", ""], rows)
         return (
             f'<div style="{_html.FONT}"><b>{_html.text(self.title)}</b>'
             f"<div>{_html.text(self.summary)}</div>{body}"
@@ -214,12 +217,22 @@ class Explanation:
         )
 
 
+def _sides(rival: object, label: object) -> str:
+    """What bars to the left and to the right of the middle speak for, above them."""
+    half = "width:50%;box-sizing:border-box;padding:0 3px"
+    return (
+        f'<div style="width:{WIDTH}px;display:flex;align-items:end">'
+        f'<div style="{half};text-align:right">{_html.text(repr(rival))} ←</div>'
+        f'<div style="{half};text-align:left">→ {_html.text(repr(label))}</div></div>'
+    )
+
+
 def _bar(amount: float, largest: float) -> str:
     """A bar from the middle to the right, or to the left where it speaks for the rival."""
     width = 50.0 * min(1.0, abs(amount) / largest)
     left, colour = (50.0, "#2a9d5c") if amount > 0 else (50.0 - width, "#c8553d")
     return (
-        '<div style="position:relative;width:200px;height:10px">'
+        f'<div style="position:relative;width:{WIDTH}px;height:10px">'
         f'<div style="position:absolute;left:{left:.2f}%;width:{width:.2f}%;height:10px;'
         f'background:{colour}"></div></div>'
     )

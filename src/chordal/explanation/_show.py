@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,7 @@ from chordal.explanation._image import LabelledImage
 from chordal.explanation._odds import MarginalOdds
 from chordal.explanation._text import LabelledText, Span, placed
 from chordal.potentials import Floats
-from chordal.text import Columns
-
-WORDS = ("word", "token", "text", "form", "w")  # keys of a token's dict that may hold it
+from chordal.text.words import words_of
 
 
 def show(
@@ -39,8 +37,8 @@ def show(
     x : one example, what `predict` takes a list of
     tokens : list of str, optional
         The words of a sequence, or names of nodes. By default they are taken from x. A token that
-        is a str is its own word. Of a dict the entry "word", "token", "text", "form" or "w" is
-        taken, of a list the first column or attribute, else the number of the position.
+        is a str is its own word. Of a dict or a list of attributes, "word", "w", "token", "form" or
+        "text" is taken, as in "w=Paris"; else the first of a list, else the position's number.
     text : str, optional
         The text in which the tokens stand, for offsets; by default tokens between spaces.
 
@@ -76,7 +74,7 @@ def show(
     if places.word == "pixel":
         return _image(example, labels, chances)
     if tokens is None:
-        tokens = _tokens(x, example.n_variables)
+        tokens = words_of(x, example.n_variables)
     elif len(tokens) != len(labels):
         raise ValueError(f"tokens must be {len(labels)}, one per {places.word}, got {len(tokens)}")
     words = [str(token) for token in tokens]
@@ -102,25 +100,6 @@ def _image(example: OpenExample, labels: list[Any], chances: Floats | None) -> L
     image[:] = labels
     sure = None if chances is None else chances.reshape(shape)
     return LabelledImage(image.reshape(shape), sure, tuple(example.model.classes_.tolist()))
-
-
-def _tokens(x: object, n: int) -> list[str]:
-    """What the tokens of an example are called."""
-    if isinstance(x, Columns):
-        return [str(token) for token in x.column(0)[0]]
-    rows = x[0] if isinstance(x, tuple) and len(x) in (2, 3) else x  # the nodes of a graph
-    if not isinstance(rows, (list, tuple)) or len(rows) != n:
-        return [str(k) for k in range(n)]
-    return [_token(row, k) for k, row in enumerate(rows)]
-
-
-def _token(row: object, k: int) -> str:
-    if isinstance(row, Mapping):
-        found = next((row[key] for key in WORDS if key in row), k)
-        return str(found)
-    if isinstance(row, (list, tuple)) and len(row) and isinstance(row[0], str):
-        return row[0]
-    return row if isinstance(row, str) else str(k)
 
 
 def _spans(

@@ -120,7 +120,8 @@ class LabelledText:
         sure = "" if span.probability is None else f"&nbsp;{span.probability:.2f}"
         return (
             f'<mark style="background:{colour};color:inherit;padding:.25em .5em;margin:0 .2em;'
-            f'border-radius:.35em">{_html.text(text)}<span style="font-size:.75em;'
+            f'border-radius:.35em;box-decoration-break:clone;-webkit-box-decoration-break:clone">'
+            f'{_html.text(text)}<span style="font-size:.75em;'
             f'font-weight:bold;margin-left:.5em">{_html.text(span.label)}{sure}</span></mark>'
         )
 
@@ -144,6 +145,8 @@ def placed(tokens: Sequence[str], text: str | None) -> tuple[str, list[tuple[int
     >>> placed(["in", "Paris", "."], "in Paris.")
     ('in Paris.', [(0, 2), (3, 8), (8, 9)])
     """
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"text must be a str in which the tokens stand, got {type(text).__name__}")
     whole = " ".join(tokens) if text is None else text
     offsets, at = [], 0
     for k, token in enumerate(tokens):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from chordal._errors import not_fitted
+from chordal._estimator import Estimator
 from chordal._optional import needed
 from chordal.estimators import BaseCRF, Wrapped
 from chordal.estimators.opened import NamedWeights, named_weights
@@ -74,6 +75,15 @@ def explain_wrapped_weights(estimator: Wrapped, **options: Any) -> Explanation:
     if not hasattr(estimator, "crf_"):
         raise not_fitted(estimator)
     explanation = explain_crf_weights(estimator.crf_, **options)
+    explanation.estimator = repr(estimator)
+    return explanation
+
+
+def explain_chosen_weights(estimator: Estimator, **options: Any) -> Explanation:
+    """The weights of the model that a search by cross-validation chose."""
+    if not hasattr(estimator, "estimator_"):
+        raise not_fitted(estimator)
+    explanation: Explanation = explain_weights(estimator.estimator_, **options)
     explanation.estimator = repr(estimator)
     return explanation
 
@@ -138,5 +148,6 @@ def _pairs(
     return None
 
 
+explain_weights.register(Estimator)(explain_chosen_weights)
 explain_weights.register(BaseCRF)(explain_crf_weights)
 explain_weights.register(Wrapped)(explain_wrapped_weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,20 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal.text import Columns
-
-#: Names of attributes that usually hold the token itself.
-USUAL = (
-    "word",
-    "w",
-    "token",
-    "form",
-    "text",
-    "w[0]",
-    "w0",
-    "word[0]",
-    "word.lower()",
-    "word.lower",
-)
+from chordal.text.words import first_text, usual_word
 
 
 @dataclass(frozen=True)
@@ -93,25 +80,8 @@ def token_of(row: Any) -> str:
     """What the attributes of one variable call it; empty if they do not."""
     if isinstance(row, (str, int)):
         return str(row)
-    found = _named(row)
-    for name in USUAL:
-        if name in found:
-            return found[name]
-    return next(iter(found.values()), "")
-
-
-def _named(row: Any) -> dict[str, str]:
-    """The attributes of a token as names and values; "w=cat" is the name "w"."""
-    if isinstance(row, Mapping):
-        pairs = [(str(name), value) for name, value in row.items()]
-        texts = {name: value for name, value in pairs if isinstance(value, str)}
-        return texts or {name: name for name, _ in pairs}
-    out: dict[str, str] = {}
-    for own in row:
-        text = own[0] if isinstance(own, tuple) else own
-        name, equals, value = str(text).partition("=")
-        out.setdefault(name, value if equals else str(text))
-    return out
+    word = usual_word(row)
+    return first_text(row) if word is None else word
 
 
 def letters(kind: str, X: Any, shape: tuple[int, int]) -> Shapes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from chordal.plots._style import FAINT, INK, LABEL, short, width_of
+from chordal.plots._style import CHARACTER, FAINT, INK, LABEL, font_for, inches_of, short, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Names = Sequence[object] | NDArray[Any]
 
 MOST_NUMBERS = 14  # labels up to which cells carry numbers
+LEAST = 0.25  # inches of a cell that does
 
 
 def table_size(rows: Names, columns: Names) -> tuple[float, float]:
@@ -37,13 +38,15 @@ def draw_table(
     height, width = len(rows), len(columns)
     image = ax.imshow(values, **options)
     across, down = ([short(name, LABEL) for name in own] for own in (columns, rows))
-    long = max(map(len, across), default=0) > 3
-    ax.set_xticks(range(width), across, rotation=90 if long else 0)
-    ax.set_yticks(range(height), down)
+    inches = inches_of(ax)[0]
+    points = font_for(max(height, width), inches)
+    long = max(map(len, across), default=0) > 3 or width_of(across) + CHARACTER > inches / width
+    ax.set_xticks(range(width), across, rotation=90 if long else 0, fontsize=points)
+    ax.set_yticks(range(height), down, fontsize=points)
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set(color=FAINT, visible=True)
-    if max(height, width) <= MOST_NUMBERS:
+    if max(height, width) <= MOST_NUMBERS and inches / width >= LEAST:
         write_numbers(ax, image.to_rgba(values)[..., :3], numbers)
     return image
 

@@ -121,7 +121,7 @@ class ConfusionDisplay(Display):
         else:
             numbers = [[f"{n:,}" if n else "" for n in row] for row in self.counts.tolist()]
         unexplained = ax is None and len(self.labels) > MOST_NUMBERS
-        ax = self._begin(ax, table_size(self.labels, self.labels))
+        ax = self._begin(ax, table_size(self.labels, self.labels), square=True)
         norm = PowerNorm(0.5, vmin=0.0, vmax=1.0)
         image = draw_table(ax, shares, self.labels, self.labels, numbers, cmap="Blues", norm=norm)
         what = "entity" if level == "entity" else "label"

@@ -7,18 +7,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from chordal._errors import not_fitted
 from chordal._validate import check_choice
 from chordal.estimators import FitReport
 from chordal.plots._display import Display
-from chordal.plots._style import COLOURS, FAINT, bare
+from chordal.plots._style import (
+    FAINT,
+    bare,
+    class_colours,
+    inches_of,
+    legend_columns,
+    remark,
+    short,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
+WIDTH = 5.2  # inches
 AXES = {"iteration": "iteration", "time": "time (s)"}
 
 
@@ -83,25 +93,35 @@ class ConvergenceDisplay(Display):
         """
         check_choice("x", x, AXES)
         points = [_points(name, own, what, x) for name, own in self.reports.items()]
-        ax = self._begin(ax, (5.2, 3.4))
+        names = [short(name) for name in self.reports]
+        columns = legend_columns(names, WIDTH - 0.8 if ax is None else inches_of(ax)[0])
+        rows = -(-len(names) // columns) if any(names) else 0
+        ax = self._begin(ax, (WIDTH, 3.4 + 0.17 * rows))
+        colours = class_colours(len(names))
         best = min(min(report.history, default=np.inf) for report in self.reports.values())
-        for k, (name, (across, up)) in enumerate(zip(self.reports, points, strict=True)):
+        for k, (name, (across, up)) in enumerate(zip(names, points, strict=True)):
             if what != "validation":
                 up = up - best if what == "objective" else up.copy()
                 up[~(up > 0.0)] = np.nan  # the best itself has no logarithm
             style: dict[str, Any] = {
-                "color": COLOURS[k % len(COLOURS)],
+                "color": colours[k],
                 "marker": "o" if len(up) <= 40 else "",
             }
             ax.plot(across, up, ms=3.0, lw=1.4, label=name, **style)
+        if x == "iteration":
+            ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         label = {"objective": "objective − best", "validation": "validation score"}
         ax.set(xlabel=AXES[x], ylabel=label.get(what, what))
-        if what != "validation":
+        if not any(np.isfinite(line.get_ydata()).any() for line in ax.lines):
+            remark(ax, "no iteration is above the best value")
+            ax.set(xticks=[], yticks=[])
+        elif what != "validation":
             ax.set_yscale("log")
         ax.grid(axis="y", color=FAINT, alpha=0.25, linewidth=0.6)
         bare(ax)
-        if any(self.reports):
-            ax.legend(frameon=False)
+        if rows:
+            place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+            ax.legend(frameon=False, fontsize=8, borderaxespad=0.2, ncols=columns, **place)
         return self
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal._validate import check_number
 from chordal.plots._display import Display, classes_of
-from chordal.plots._style import FAINT, INK, LABEL, class_colours, short
+from chordal.plots._style import FAINT, INK, LABEL, class_colours, legend_columns, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +32,7 @@ class Classifier(Protocol):
         """The probabilities of the labels, for each row."""
 
 
+WIDTH = 5.0  # inches
 MOST_NAMES = 12  # classes that a legend names
 LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
@@ -129,7 +130,7 @@ class DecisionSurfaceDisplay(Display):
         if label is not None and label not in self.classes:
             raise ValueError(f"label must be one of the classes {self.classes}, got {label!r}")
         named = ax is None and len(self.classes) <= MOST_NAMES
-        ax = self._begin(ax, (5.0, 4.4))
+        ax = self._begin(ax, (WIDTH, 4.4))
         colours = class_colours(len(self.classes))
         if label is None:
             _mixed(ax, self.grid, self.probabilities, colours, self.smooth)
@@ -142,8 +143,12 @@ class DecisionSurfaceDisplay(Display):
             places = self.X[own].T
             style: dict[str, Any] = {"color": [colours[k]], "edgecolors": edges, "linewidths": 0.8}
             ax.scatter(places[0], places[1], s=22, label=short(name, LABEL), **style)
+        new = self.X[~np.isin(self.y, self.classes)].T
+        if new.size:
+            ax.scatter(new[0], new[1], s=22, color=INK, marker="x", label="other classes")
         if named:
-            above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 4}
+            above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+            above["ncols"] = legend_columns(ax.get_legend_handles_labels()[1], WIDTH - 0.8)
             ax.legend(frameon=False, fontsize=8, borderaxespad=0.2, handletextpad=0.1, **above)
         ax.set(xlabel=short(self.names[0]), ylabel=short(self.names[1]))
         ax.set(xlim=self.grid[0][0, [0, -1]], ylim=self.grid[1][[0, -1], 0])

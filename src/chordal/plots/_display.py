@@ -26,9 +26,9 @@ class Display:
     ax_: Axes
     figure_: Figure
 
-    def _begin(self, ax: Axes | None, size: tuple[float, float]) -> Axes:
+    def _begin(self, ax: Axes | None, size: tuple[float, float], square: bool = False) -> Axes:
         """The axes to draw into; `size` is that of a new figure, in inches."""
-        ax = axes_or_new(ax, size)
+        ax = axes_or_new(ax, size, square)
         figure = ax.figure.figure  # of a subfigure too
         assert figure is not None
         self.ax_, self.figure_ = ax, figure

@@ -144,8 +144,9 @@ class FactorGraphDisplay(Display):
 
         assert self.places is not None
         places, n = self.places, len(self.names)
-        size = np.clip(1.6 + 0.85 * np.ptp(places, axis=0), 2.6, 11.0)
-        ax = self._begin(ax, (float(size[0]), float(size[1])))
+        room = np.ptp(places, axis=0) + 1.0
+        unit = float(min(0.85, 10.4 / room.max()))  # inches between neighbours
+        ax = self._begin(ax, (max(3.2, 0.3 + unit * room[0]), 0.5 + unit * room[1]))
         squares = np.array([_middle(places, scope) for scope in self.scopes]).reshape(-1, 2)
         lines = [(squares[f], places[v]) for f, scope in enumerate(self.scopes) for v in scope]
         ax.add_collection(LineCollection(lines, colors=FAINT, linewidths=1.2, zorder=1))
@@ -153,15 +154,16 @@ class FactorGraphDisplay(Display):
         colours = class_colours(n_tables) if n_tables <= MOST_TABLES else None
         shown = INK if colours is None else colours[self.tables]
         if len(squares):
-            ax.scatter(squares[:, 0], squares[:, 1], marker="s", s=60, c=shown, zorder=2)
-        large = 420 if n <= 60 else 160
+            small = (72 * min(0.108, 0.3 * unit)) ** 2
+            ax.scatter(squares[:, 0], squares[:, 1], marker="s", s=small, c=shown, zorder=2)
+        large = (72 * min(0.285, 0.55 * unit)) ** 2
         style: dict[str, Any] = {"facecolors": "white", "edgecolors": INK, "linewidths": 1.4}
         ax.scatter(places[:, 0], places[:, 1], marker="o", s=large, zorder=3, **style)
         for (across, up), name in zip(places.tolist(), self.names, strict=True):
             text: dict[str, Any] = {
                 "ha": "center",
                 "va": "center",
-                "fontsize": 8 if n <= 60 else 6,
+                "fontsize": min(8.0, max(3.0, 28.0 * unit)),
                 "zorder": 4,
                 "path_effects": [withStroke(linewidth=2.6, foreground="white")],
             }
@@ -170,10 +172,9 @@ class FactorGraphDisplay(Display):
         low, high = places.min(axis=0) - 0.5, places.max(axis=0) + 0.5
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         ax.set_axis_off()
-        words = "table" if n_tables == 1 else "tables"
-        ax.set_title(
-            f"{n} variables, {len(self.scopes)} factors, {n_tables} {words} of scores", fontsize=9
-        )
+        counts = {"variable": n, "factor": len(self.scopes), "table": n_tables}
+        words = [f"{own} {name}{'' if own == 1 else 's'}" for name, own in counts.items()]
+        ax.set_title(f"{', '.join(words)} of scores", fontsize=9)
         return self
 
 

@@ -116,7 +116,7 @@ class GridMarginalsDisplay(Display):
             shown = own.imshow(
                 self.marginals[..., k], cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest"
             )
-            own.set_title(f"P({short(label, LABEL)})", fontsize=9, color=colours(k))
+            own.set_title(f"P({short(label, LABEL)})", fontsize=9)
         for k, own in enumerate(panels, -len(drawn)):
             own.set(xticks=[], yticks=[])
             for spine in own.spines.values():  # of the colour that the label has in labellings

@@ -11,9 +11,19 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from chordal._validate import check_number
-from chordal.plots._cells import colour_bar, write_numbers
+from chordal.plots._cells import LEAST, colour_bar, write_numbers
 from chordal.plots._display import Display, classes_of, name_of, numbers_of
-from chordal.plots._style import CHARACTER, FAINT, INK, LABEL, short, width_of
+from chordal.plots._style import (
+    CHARACTER,
+    FAINT,
+    INK,
+    LABEL,
+    font_for,
+    inches_of,
+    legend_columns,
+    short,
+    width_of,
+)
 from chordal.structures import Chain
 
 if TYPE_CHECKING:
@@ -119,12 +129,15 @@ class LatticeDisplay(Display):
         n, n_labels = self.marginals.shape
         beside = 1.8 + width_of(self.labels)  # the labels, and the bar that explains the shading
         size = (
-            min(16.0, max(4.6, beside + 0.62 * n)),
+            min(16.0, beside + max(3.3, 0.62 * n)),
             min(12.0, max(3.0, 2.0 + 0.56 * n_labels)),
         )
+        across, down = size[0] - beside, size[1] - 1.2
+        if ax is not None:
+            across, down = inches_of(ax)
         ax = self._begin(ax, size)
         image = ax.imshow(self.marginals.T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-        if n <= MOST_NUMBERS:
+        if n <= MOST_NUMBERS and min(across / n, down / n_labels) >= LEAST:
             numbers = [[_rounded(p) for p in row] for row in self.marginals.T]
             write_numbers(ax, image.to_rgba(self.marginals.T)[..., :3], numbers, below=0.36)
         self._draw_paths(ax)
@@ -133,12 +146,14 @@ class LatticeDisplay(Display):
             style: dict[str, Any] = {"facecolors": "none", "linewidths": 1.6, "marker": "s"}
             style["path_effects"] = [withStroke(linewidth=3.6, foreground="white")]
             squares = (known, self.gold[known])
-            ax.scatter(*squares, s=150, edgecolors=INK, label="gold", zorder=4, **style)
+            side = 72 * min(0.17, 0.8 * across / n)  # points
+            ax.scatter(*squares, s=side**2, edgecolors=INK, label="gold", zorder=4, **style)
         names = range(1, n + 1) if self.tokens is None else [short(t, LONGEST) for t in self.tokens]
         names = [str(name) for name in names]
-        crowded = max(map(len, names)) * CHARACTER > (size[0] - beside) / n
-        ax.set_xticks(range(n), names, rotation=90 if crowded else 0)
-        ax.set_yticks(range(n_labels), [short(label, LABEL) for label in self.labels])
+        crowded = (max(map(len, names)) + 1) * CHARACTER > across / n
+        ax.set_xticks(range(n), names, rotation=90 if crowded else 0, fontsize=font_for(n, across))
+        labels = [short(label, LABEL) for label in self.labels]
+        ax.set_yticks(range(n_labels), labels, fontsize=font_for(n_labels, down))
         ax.set(xlabel="position", ylabel="label")
         ax.tick_params(length=0)
         for spine in ax.spines.values():
@@ -146,7 +161,8 @@ class LatticeDisplay(Display):
         if colorbar:
             colour_bar(ax, image, "marginal probability", shrink=0.85, pad=0.02)
         if self.paths or self.gold is not None:
-            place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 3}
+            place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+            place["ncols"] = legend_columns(ax.get_legend_handles_labels()[1], across)
             ax.legend(frameon=False, fontsize=8, markerscale=0.45, borderaxespad=0.2, **place)
         return self
 

@@ -132,7 +132,11 @@ class RegularizationPathDisplay(Display):
         if (values > 0).all():
             ax.set_xscale("log")
         else:
-            ax.set_xscale("symlog", linthresh=values[values > 0].min(initial=1.0))
+            least = values[values > 0].min(initial=values.max() or 1.0)
+            ax.set_xscale("symlog", linthresh=least)
+            ax.set_xlim(left=-0.3 * least)  # no strength is negative
+        if len(values) == 1 and values[0] > 0:
+            ax.set_xlim(values[0] / 10, values[0] * 10)
         ax.set_xlabel(f"{self.parameter} (strength of regularization)")
         bare(ax)
         return self

@@ -150,13 +150,15 @@ class ReliabilityDisplay(Display):
             ms=4,
             lw=1.4,
             capsize=2,
+            clip_on=False,  # certain predictions are points on the frame
             label=f"calibration error {self.error:.3f}",
         )
         of = "of the predicted label" if label is None else f"of {short(label)}"
         ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel=f"probability {of}")
         ax.set_ylabel("share of right labels" if label is None else f"share that is {short(label)}")
         bare(ax)
-        ax.legend(frameon=False, fontsize=8, loc="upper left")
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
+        ax.legend(frameon=False, fontsize=8, borderaxespad=0.2, **place)
         return self
 
 

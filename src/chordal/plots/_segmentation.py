@@ -10,13 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal.plots._display import Display, classes_of
-from chordal.plots._style import INK, LABEL, class_colours, short
+from chordal.plots._style import (
+    INK,
+    LABEL,
+    class_colours,
+    inches_of,
+    legend_columns,
+    short,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_NAMES = 24  # labels that a legend can hold
 GOLD = "gold"
+WIDTH = 7.2  # inches
 
 
 @dataclass(eq=False)
@@ -119,8 +128,12 @@ class SegmentationDisplay(Display):
         assert self.labels is not None
         n_strips, n = self.codes.shape
         seen = np.unique(self.codes)
+        names = [short(self.labels[k], LABEL) for k in seen]
         named = legend and len(seen) <= MOST_NAMES
-        ax = self._begin(ax, (7.2, 0.75 + 0.34 * n_strips + (0.3 if named else 0.0)))
+        across = WIDTH - 0.3 - width_of(self.strips) if ax is None else inches_of(ax)[0]
+        columns = legend_columns(names, across)
+        above = 0.1 + 0.17 * -(-len(seen) // columns) if named else 0.0
+        ax = self._begin(ax, (WIDTH, 0.75 + 0.34 * n_strips + above))
         colours = class_colours(len(self.labels))
         limits: dict[str, Any] = {
             "cmap": ListedColormap(colours),
@@ -137,12 +150,14 @@ class SegmentationDisplay(Display):
         ax.tick_params(axis="y", length=0)
         ax.spines[:].set_visible(False)
         if named:
-            patches = [Patch(color=colours[k], label=short(self.labels[k], LABEL)) for k in seen]
+            patches = [
+                Patch(color=colours[k], label=name) for k, name in zip(seen, names, strict=True)
+            ]
             ax.legend(
                 handles=patches,
                 frameon=False,
                 fontsize=8,
-                ncols=min(len(patches), 8),
+                ncols=columns,
                 loc="lower left",
                 bbox_to_anchor=(0.0, 1.0),
                 borderaxespad=0.1,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from chordal._shown import in_a_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,13 +21,14 @@ LABEL = 18  # characters of a label
 CHARACTER = 0.095  # the width of one in inches, about
 
 
-def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The axes given, or those of a new figure."""
+def axes_or_new(ax: Axes | None, size: tuple[float, float], square: bool = False) -> Axes:
+    """The axes given, or those of a new figure; `square` if the cells of a table have to be."""
     if ax is not None:
         return ax
     from matplotlib import pyplot as plt
 
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    # Beside square cells, the other layout cuts the name of the rows.
+    return plt.subplots(figsize=size, layout="compressed" if square else "constrained")[1]
 
 
 def class_colours(n: int) -> NDArray[np.float64]:
@@ -56,19 +59,45 @@ def bare(ax: Axes) -> None:
 
 
 def short(text: object, longest: int = 40) -> str:
-    """The text on one line, cut where it is too long; `$` is a character like any other.
+    """The text on one line, cut in the middle where it is too long; `$` is a character like others.
+
+    Long names often differ at their ends alone.
 
     >>> short("a very long name", 10)
-    'a very lo…'
+    'a ver…name'
     """
-    text = " ".join(str(text).split())
-    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    text = in_a_line(" ".join(str(text).split()))
+    if len(text) > longest:
+        tail = (longest - 1) // 2
+        text = f"{text[: longest - 1 - tail]}…{text[len(text) - tail :]}"
     return text.replace("$", r"\$")
 
 
 def width_of(names: Iterable[object]) -> float:
     """How many inches labels on an axis take, about."""
     return CHARACTER * max((len(short(name, LABEL)) for name in names), default=0)
+
+
+def inches_of(ax: Axes) -> tuple[float, float]:
+    """Width and height of axes; before the layout of a new figure, about."""
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    return float(box.width / dpi), float(box.height / dpi)
+
+
+def font_for(n: int, inches: float) -> float:
+    """The size of n lines of text side by side, in points: 10, or as small as they have to be."""
+    return float(np.clip(0.85 * 72 * inches / n, 3.0, 10.0))
+
+
+def legend_columns(names: Sequence[str], inches: float) -> int:
+    """How many entries of a legend of 8 points stand side by side."""
+    entry = 0.5 + 0.066 * max(map(len, names))
+    return max(1, min(len(names), int(inches / entry)))
+
+
+def remark(ax: Axes, text: str) -> None:
+    """Words in the middle of axes that have nothing else to show."""
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=FAINT)
 
 
 def line_with_band(

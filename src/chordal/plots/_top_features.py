@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_number
 from chordal.plots._display import Display, classes_of, name_of
-from chordal.plots._style import COLOURS, FAINT, bare, short
+from chordal.plots._style import COLOURS, FAINT, bare, remark, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +87,7 @@ class TopFeaturesDisplay(Display):
         """Draw it, with at most `columns` labels side by side; `ax` is divided among them."""
         most = max(map(len, self.features.values()))
         self.axes_: list[Axes] = self._panels(
-            ax, len(self.features), columns, (3.2, 0.9 + 0.2 * most)
+            ax, len(self.features), columns, (3.2, 0.9 + 0.2 * max(most, 2))
         )
         every = [weight for own in self.features.values() for _, weight in own]
         low, high = 1.08 * min([0.0, *every]), 1.08 * max([0.0, *every])
@@ -98,7 +98,9 @@ class TopFeaturesDisplay(Display):
             own.barh(places, weights, 0.7, color=[FOR if w > 0 else AGAINST for w in weights])
             own.set_yticks(places, names, fontsize=8)
             own.set(xlim=limits, xlabel="weight")
-            own.set_ylim(most - 0.5, -0.5)  # the first on top
+            own.set_ylim(max(most, 1) - 0.5, -0.5)  # the first on top
+            if not pairs:
+                remark(own, "all weights are zero")
             own.set_title(short(label, LONGEST), fontsize=10)
             own.axvline(0.0, color=FAINT, lw=0.8)
             bare(own)

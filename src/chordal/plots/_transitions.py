@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib import colormaps
 
 from chordal.plots._cells import Names, colour_bar, draw_table, table_size
 from chordal.plots._display import Display, classes_of, name_of
@@ -14,9 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+FORBIDDEN = "#c9ced6"  # the colour of pairs of weight −inf
+
+
 @dataclass(eq=False)
 class TransitionsDisplay(Display):
-    """A weight for each pair of labels: a table of colours, red below and blue above zero.
+    """A weight for each pair of labels: a table of colours, red below and blue above zero,
+    grey where a pair is forbidden.
 
     Parameters
     ----------
@@ -50,6 +55,8 @@ class TransitionsDisplay(Display):
                 f"weights must have a row for each label and a column for each name, {expected}, "
                 f"and not be empty; got shape {self.weights.shape}"
             )
+        if not (self.weights < np.inf).all():
+            raise ValueError("weights must be numbers or −inf, got NaN or infinity")
 
     @classmethod
     def from_estimator(
@@ -103,9 +110,10 @@ class TransitionsDisplay(Display):
         shown = np.ma.array(self.weights, mask=~finite)
         numbers = [[_rounded(w) for w in row] for row in self.weights]
         columns = self.labels if self.columns is None else self.columns
-        ax = self._begin(ax, table_size(self.labels, columns))
+        ax = self._begin(ax, table_size(self.labels, columns), square=True)
+        colours = colormaps["RdBu"].with_extremes(bad=FORBIDDEN)
         image = draw_table(
-            ax, shown, self.labels, columns, numbers, cmap="RdBu", vmin=-limit, vmax=limit
+            ax, shown, self.labels, columns, numbers, cmap=colours, vmin=-limit, vmax=limit
         )
         ax.set(xlabel=xlabel, ylabel=ylabel)
         if colorbar:
@@ -117,4 +125,6 @@ def _rounded(weight: float) -> str:
     """A weight to one digit; nothing where there is none."""
     if weight == 0.0:
         return ""
-    return f"{weight:.1f}".replace("-", "−") if np.isfinite(weight) else "−∞"
+    if not np.isfinite(weight):
+        return "−∞"
+    return f"{round(weight, 1) + 0.0:.1f}".replace("-", "−")  # never "−0.0"

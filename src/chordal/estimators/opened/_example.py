@@ -224,7 +224,7 @@ def opened(estimator: object, x: object) -> OpenExample:
             "labels to show one by one. `predict`, `potentials` and `template_weights` work"
         )
     if not batch.sizes[0]:
-        raise ValueError("x is empty: there is nothing to explain")
+        raise ValueError("x is empty: give an example with at least one variable")
     return OpenExample(model, X, batch, holder)
 
 
