@@ -143,9 +143,12 @@ def shapes_of_grids(X: Any) -> Shapes:
 
 
 def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Numbers as shades from 0 to 255: of their whole range, or of [0, 1] or [0, 255] if inside."""
+    """Numbers as shades from 0 to 255: of their whole range, or of [0, 1] or [0, 255] if they fit.
+
+    The digits of scikit-learn, from 0 to 16, would be nearly white on the scale of [0, 255].
+    """
     low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     if low >= 0.0:
-        low, high = 0.0, 1.0 if high <= 1.0 else 255.0 if high <= 255.0 else high
+        low, high = 0.0, 1.0 if high <= 1.0 else 255.0 if 127.0 < high <= 255.0 else high
     shades = (values - low) * (255.0 / (high - low)) if high > low else values * 0.0
     return np.rint(shades).astype(np.uint8).ravel()
