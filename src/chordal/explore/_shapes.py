@@ -61,7 +61,7 @@ def shapes_of_sequences(
     """How sequences are drawn: as words, or as letters."""
     if image_shape is not None:
         return letters("letters", X, image_shape)
-    names, numbers = named(tokens_of(X, sizes) if tokens is None else tokens, sizes)
+    names, numbers = named(tokens_of(X, sizes) if tokens is None else list(tokens), sizes)
     return Shapes("text", names, numbers)
 
 
@@ -69,8 +69,13 @@ def named(
     tokens: Sequence[Sequence[str]], sizes: NDArray[np.int64]
 ) -> tuple[list[str], NDArray[np.int64]]:
     """The distinct names of variables, and the place of each variable's name among them."""
-    if [len(own) for own in tokens] != sizes.tolist():
-        raise ValueError("tokens must have as many strings for each example as it has positions")
+    if len(tokens) != len(sizes):
+        raise ValueError(f"tokens must have one list per example ({len(sizes)}), got {len(tokens)}")
+    for i, (own, n) in enumerate(zip(tokens, sizes.tolist(), strict=True)):
+        if len(own) != n:
+            raise ValueError(
+                f"tokens[{i}] must have a string for each of the {n} positions, got {len(own)}"
+            )
     places: dict[str, int] = {}
     numbers = [places.setdefault(str(token), len(places)) for own in tokens for token in own]
     return list(places), np.array(numbers, dtype=np.int64)
