@@ -144,7 +144,7 @@ def test_graphs(chordal, refused, tmp_path):
 def bad_arrays():
     X, y = np.zeros((4, 2)), np.array(list("abab"))
     yield {"y": y}, "there is no array X of numbers"
-    yield {"X": X, "y": y}, "no array lengths or shapes"
+    yield {"X": X, "y": y}, "add an array lengths .* or shapes"
     yield {"X": X, "y": y, "lengths": [2, 3]}, "must add up to the 4 rows"
     yield {"X": X, "y": y, "lengths": [-1, 5]}, "must add up to the 4 rows"
     yield {"X": X, "y": y, "lengths": [2.0, 2.0]}, "lengths must be whole numbers"

@@ -5,6 +5,7 @@ Python packages are skipped where they are not installed. Programs (`crf_learn`,
 """
 
 import ast
+import inspect
 import json
 import os
 import re
@@ -15,9 +16,10 @@ import sys
 import numpy as np
 import pytest
 
+from chordal.compat import sklearn_crfsuite
 from chordal.compat.crfpp_model import read_crfpp
 
-from .pages import DOCUMENTS, blocks, environment, needs, skip_without
+from .pages import DOCUMENTS, ROOT, blocks, environment, needs, skip_without
 from .small_files import write_chunks, write_unlabelled_chunks
 from .test_shell import program_of
 
@@ -130,6 +132,13 @@ def test_python_of_other_tools(name, package, tmp_path):
         env=environment(),
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_every_parameter_of_sklearn_crfsuite_has_its_row():
+    page = (ROOT / "docs/migration/sklearn_crfsuite.md").read_text(encoding="utf-8")
+    first = "".join(re.findall(r"^\| (.*?) \|", page, re.MULTILINE))
+    named = {text.partition("=")[0] for text in re.findall(r"`(.*?)`", first)}
+    assert set(inspect.signature(sklearn_crfsuite.CRF).parameters) <= named
 
 
 @pytest.fixture

@@ -400,3 +400,16 @@ def test_without_labels(shown):
     assert total(tab) == 2
     tab.click(".row >> nth=0")
     tab.wait_for_selector(".odds")
+
+
+@pytest.mark.parametrize("n_known", [2, 0])
+def test_infinite_losses_are_not_hidden_by_the_mean(shown, n_known):
+    X = [[["w=a"], ["w=b"]]] * 4
+    model = ChainCRF(l2=0.1).fit(X, [["A", "B"]] * 4)
+    y = [["A", "B"]] * n_known + [["A", "<b>C</b>"], ["D", "B"], ["A", "D"]]
+    tab = shown(page(model, X[:1] * len(y), y))
+    tile = tab.inner_text(".tile:has-text('loss')")
+    assert tile.startswith("∞\nmean loss" if n_known == 0 else "0.")
+    assert ("mean finite loss" in tile) == (n_known > 0)
+    assert "∞ for 3 examples" in tile
+    assert "The model does not know: <b>C</b>, D" in tab.inner_text("#overview")

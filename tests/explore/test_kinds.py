@@ -321,3 +321,11 @@ def test_graphs_without_some_type_and_labels_without_links():
     blocks = unpacked(page(model, rows, labels))
     assert blocks["rows-0"][1]["links"].size == 0
     assert blocks["list"][1]["explained"].all()
+
+
+@pytest.mark.parametrize(("largest", "scale"), [(0.5, 1), (1, 1), (16, 16), (200, 255), (900, 900)])
+def test_images_are_drawn_on_the_scale_of_their_numbers(largest, scale):
+    X = np.array([[0.0, largest, largest / 2, 0.0], [largest / 4, 0.0, 0.0, largest]])
+    html = page(CRFClassifier().fit(X, ["a", "b"]), X, image_shape=(2, 2))
+    shades = unpacked(html)["list"][1]["pixels"]
+    np.testing.assert_array_equal(shades, np.rint(X.ravel() * (255 / scale)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from chordal import CRFClassifier, GraphCRF, explain
+from chordal import CRFClassifier, GraphCRF, GridCRF, explain
 from chordal.explore import page
 
 from . import makers
@@ -367,3 +367,29 @@ def test_hostile_names_are_text(shown, width, scheme):
     tab = shown(pages[0])
     open_first(tab)
     assert tab.locator(".noderow .word").all_inner_texts() == [SEEN.get(o, o) for o in HOSTILE]
+
+
+def test_21_labels_have_different_colours_in_pictures(shown):
+    labels = [f"label {k:02}" for k in range(21)]
+    x = (np.eye(21), np.stack([np.arange(20), np.arange(1, 21)], axis=1))
+    html = page(GraphCRF(l2=0.1).fit([x], [labels]), [x], [labels])
+    colours = "nodes => nodes.map(n => getComputedStyle(n).{})"
+    tab = shown(html)
+    open_first(tab)
+    swatches = tab.eval_on_selector_all(".labels .swatch", colours.format("backgroundColor"))
+    assert len(swatches) == len(set(swatches)) == 21
+    nodes = tab.eval_on_selector_all(
+        "svg[data-picture='true'] .node circle:last-of-type", colours.format("fill")
+    )
+    assert set(nodes) == set(swatches)
+    grid = np.eye(21)[np.arange(42) % 21].reshape(6, 7, 21)
+    y = np.array(labels)[np.arange(42) % 21].reshape(6, 7)
+    model = GridCRF(l2=0.1, inference="mean_field", max_iter=5, objective="pseudo_likelihood")
+    tab = shown(page(model.fit([grid], [y]), [grid], [y]))
+    open_first(tab)
+    drawn = tab.evaluate(
+        "(() => { const c = document.querySelector('[data-picture=true] canvas'); const d = "
+        "c.getContext('2d').getImageData(0, 0, 7, 6).data; return Array.from({length: 21}, "
+        "(_, k) => `rgb(${d[4 * k]}, ${d[4 * k + 1]}, ${d[4 * k + 2]})`); })()"
+    )
+    assert len(set(drawn)) == 21

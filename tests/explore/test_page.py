@@ -212,15 +212,17 @@ def test_bad_arguments(tagged):
         page(model, [])
     with pytest.raises(ValueError, match="y must have one entry per example"):
         page(model, X, y[:-1])
-    with pytest.raises(ValueError, match=r"y\[0\] must have"):
+    with pytest.raises(ValueError, match=r"y\[0\] must have a label for each position of X\[0\]"):
         page(model, X, [y[0] + ["N"], *y[1:]])
     for data in ("a path", Items.parsed(b"N\tw=a\n", at_end=True)[0]):
         with pytest.raises(ValueError, match="explore shows examples in memory"):
             page(model, data)
     with pytest.raises(ValueError, match="one true label per variable"):
         page(model, X[:1], [[{"N", "V"}] * len(X[0])])
-    with pytest.raises(ValueError, match="tokens must have as many strings"):
+    with pytest.raises(ValueError, match=r"tokens must have one list per example \(300\), got 299"):
         page(model, X, y, tokens=tokens[:-1])
+    with pytest.raises(ValueError, match=r"tokens\[1\] must have a string for each"):
+        page(model, X, y, tokens=[tokens[0], [], *tokens[2:]])
     with pytest.raises(ValueError, match="k_best must be"):
         page(model, X, y, k_best=0)
     arrays = [np.eye(3)]

@@ -314,7 +314,7 @@ def test_hostile_checkpoints(name, value, path):
     arrays = {key: np.array(array) for key, array in arrays.items()}
     facts["training"][name] = value
     write(path, facts, arrays)
-    with pytest.raises(CheckpointError, match="training cannot go on from it"):
+    with pytest.raises(CheckpointError, match="training cannot continue from it"):
         small(network, crf).fit(X, y, checkpoint=path)
     chordal.load(path).predict(X)  # the model itself is whole
 
@@ -328,5 +328,5 @@ def test_hostile_arrays_of_checkpoints(name, path):
     arrays = {key: np.array(array) for key, array in arrays.items()}
     arrays[f"training.{name}"] = arrays[f"training.{name}"][:3]
     write(path, facts, arrays)
-    with pytest.raises(CheckpointError, match="training cannot go on from it"):
+    with pytest.raises(CheckpointError, match="training cannot continue from it"):
         small(network, crf).fit(X, y, checkpoint=path)

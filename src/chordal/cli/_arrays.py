@@ -81,7 +81,11 @@ def _shapes(path: str, arrays: dict[str, Array], n: int) -> NDArray[np.int64]:
     """How many rows each example has: a column of lengths, or heights and widths."""
     name = "shapes" if "shapes" in arrays else "lengths"
     if name not in arrays:
-        raise FormatError(path, "X has rows, and no array lengths or shapes says whose they are")
+        raise FormatError(
+            path,
+            "X has rows of all examples: add an array lengths (rows of each sequence) or shapes "
+            "(height and width of each image)",
+        )
     found, ndim = arrays[name], 2 if name == "shapes" else 1
     if found.dtype.kind not in "iu" or found.ndim != ndim or (ndim == 2 and found.shape[1] != 2):
         shape = "[n, 2]" if name == "shapes" else "[n]"

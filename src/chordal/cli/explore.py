@@ -97,4 +97,7 @@ def command(
     )
     with open_target(output) as file:
         file.write(html.encode())
-    note(f"{len(found.X):,} examples in {output} ({len(html) / 1e6:.1f} MB): open it in a browser")
+    if output == "-":
+        return
+    n = f"{len(found.X):,} example{'s' * (len(found.X) != 1)}"
+    note(f"{n} in {output} ({len(html) / 1e6:.1f} MB): open it in a browser")

@@ -149,7 +149,8 @@ def _check_sizes(gold: Sequence[Sequence[Any]], found: Sequence[Ints], begin: in
     for i, (labels, codes) in enumerate(zip(gold, found, strict=True)):
         if len(labels) != len(codes):
             raise ValueError(
-                f"y[{begin + i}] must have {len(codes)} labels as X[{begin + i}], got {len(labels)}"
+                f"y[{begin + i}] must have a label for each position of X[{begin + i}] "
+                f"({len(codes)}), got {len(labels)}"
             )
 
 

@@ -100,7 +100,7 @@ def page(
     weights = subject.weights(answers.predicted - answers.first)
     explained = explained_examples(answers, weights, int(max_attributes))
     chunks = chunks_of(answers.sizes)
-    title = title or f"{type(model).__name__} on {subject.n:,} examples"
+    title = title or f"{type(model).__name__} on {subject.n:,} example{'s' * (subject.n != 1)}"
     sets = answers.sets
     facts = {
         "title": title,

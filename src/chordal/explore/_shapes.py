@@ -48,7 +48,7 @@ def shapes_of_sequences(
     """How sequences are drawn: as words, or as letters."""
     if image_shape is not None:
         return letters("letters", X, image_shape)
-    names, numbers = named(tokens_of(X, sizes) if tokens is None else tokens, sizes)
+    names, numbers = named(tokens_of(X, sizes) if tokens is None else list(tokens), sizes)
     return Shapes("text", names, numbers)
 
 
@@ -56,8 +56,13 @@ def named(
     tokens: Sequence[Sequence[str]], sizes: NDArray[np.int64]
 ) -> tuple[list[str], NDArray[np.int64]]:
     """The distinct names of variables, and the place of each variable's name among them."""
-    if [len(own) for own in tokens] != sizes.tolist():
-        raise ValueError("tokens must have as many strings for each example as it has positions")
+    if len(tokens) != len(sizes):
+        raise ValueError(f"tokens must have one list per example ({len(sizes)}), got {len(tokens)}")
+    for i, (own, n) in enumerate(zip(tokens, sizes.tolist(), strict=True)):
+        if len(own) != n:
+            raise ValueError(
+                f"tokens[{i}] must have a string for each of the {n} positions, got {len(own)}"
+            )
     places: dict[str, int] = {}
     numbers = [places.setdefault(str(token), len(places)) for own in tokens for token in own]
     return list(places), np.array(numbers, dtype=np.int64)
@@ -113,9 +118,12 @@ def shapes_of_grids(X: Any) -> Shapes:
 
 
 def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Numbers as shades from 0 to 255: of their whole range, or of [0, 1] or [0, 255] if inside."""
+    """Numbers as shades from 0 to 255: of their whole range, or of [0, 1] or [0, 255] if they fit.
+
+    The digits of scikit-learn, from 0 to 16, would be nearly white on the scale of [0, 255].
+    """
     low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     if low >= 0.0:
-        low, high = 0.0, 1.0 if high <= 1.0 else 255.0 if high <= 255.0 else high
+        low, high = 0.0, 1.0 if high <= 1.0 else 255.0 if 127.0 < high <= 255.0 else high
     shades = (values - low) * (255.0 / (high - low)) if high > low else values * 0.0
     return np.rint(shades).astype(np.uint8).ravel()

@@ -29,13 +29,15 @@ def figures(answers: Answers, chunks: bool) -> dict[str, Any]:
     gold, found = answers.gold[seen], answers.predicted[seen]
     wrong = seen & (answers.gold != answers.predicted)
     per_example = _sums(wrong, answers.offsets)
-    finite = answers.loss[np.isfinite(answers.loss)]
+    known = answers.loss[~np.isnan(answers.loss)]
+    finite = known[np.isfinite(known)]
     return {
         **out,
         "n_observed": int(seen.sum()),
         "n_right": int((gold == found).sum()),
         "n_right_examples": int((per_example == 0).sum()),
         "mean_loss": _mean(finite),
+        "n_infinite": len(known) - len(finite),
         "classes": _classes(gold, found, len(answers.labels)),
         "confusion": _confusion(gold, found, len(answers.labels)),
         "calibration": _calibration(answers, seen),

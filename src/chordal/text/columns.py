@@ -101,7 +101,7 @@ class Columns:
                     n_columns = len(row)
                 if len(row) != n_columns:
                     raise ValueError(
-                        f"X[{i}][{t}] must have {n_columns} columns as the first row, "
+                        f"X[{i}][{t}] must have {n_columns} columns, like the first row; "
                         f"got {len(row)}"
                     )
                 parts += [_encoded(cell, i, t) for cell in row]

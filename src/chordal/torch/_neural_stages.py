@@ -117,7 +117,7 @@ def of_file(file: CheckpointFile | None) -> Iterator[None]:
     except (LookupError, TypeError, ValueError, RuntimeError) as error:
         if file is None or isinstance(error, CheckpointError):
             raise
-        raise CheckpointError(file.path, f"training cannot go on from it: {error}") from error
+        raise CheckpointError(file.path, f"training cannot continue from it: {error}") from error
 
 
 def _told(made: NeuralCRF, head: Head, course: Course, watch: Watch) -> list[Callback]:

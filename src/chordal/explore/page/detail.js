@@ -65,7 +65,7 @@ export class Detail {
       out.push(
         [
           data.own.single ? "prediction" : "errors",
-          data.own.errors?.(n, list.sizes[i]) ?? `${n} of ${count(list.sizes[i])}`,
+          data.own.errors?.(n, list.sizes[i]) ?? `${count(n)} of ${count(list.sizes[i])}`,
           n > 0,
         ],
         ["loss", nats(list.loss[i])],

@@ -34,7 +34,11 @@ function tiles(data) {
           plural(f.n_examples - f.n_right_examples, "example with errors", "examples with errors"),
         ),
       );
-    if (f.mean_loss !== null) out.push(tile(nats(f.mean_loss), "mean loss", lossNote));
+    // The mean of finite losses alone would hide the worst examples.
+    const note = f.n_infinite ? `; ∞ for ${plural(f.n_infinite, "example")}` : "";
+    if (f.mean_loss !== null)
+      out.push(tile(nats(f.mean_loss), note ? "mean finite loss" : "mean loss", lossNote + note));
+    else if (note) out.push(tile("∞", "mean loss", lossNote + note));
   }
   out.push(tile(percent(f.mean_confidence), "mean confidence", confidenceNote));
   return h("div", { class: "tiles" }, out);
@@ -68,9 +72,12 @@ function classes(data, go) {
   const rows = f.classes
     .map((row, k) => ({ cells: [data.labels[k], ...row], pick: () => go({ gold: k, wrong: true }), k }))
     .filter((row) => (row.cells[1] || row.cells[2]) && (data.own.listed?.(row.k) ?? true));
+  const unknown = data.labels
+    .slice(data.nClasses)
+    .flatMap((name, k) => [k ? ", " : " The model does not know: ", h("bdi", {}, name)]);
   return section(
     "Labels",
-    "Click a label to see where it was missed.",
+    ["Click a label to see where it was missed.", ...unknown],
     sortableTable("labels", head, rows, 1),
   );
 }
