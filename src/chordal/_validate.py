@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 
 
+#: The largest sum of `sample_weight`, if all were as large as the largest.
+LARGEST_WEIGHT = 1e200
+
+
 def generator_from(random_state: RandomState) -> np.random.Generator:
     """A Generator from a seed, a Generator, a RandomState or None.
 
@@ -35,6 +39,20 @@ def generator_from(random_state: RandomState) -> np.random.Generator:
             "random_state must be an integer of at least 0, a numpy Generator or RandomState, or "
             f"None; got {random_state!r}"
         ) from None
+
+
+def check_seed(random_state: object) -> None:
+    """Raise an error for anything that `generator_from` would refuse, without drawing from it."""
+    if random_state is None or isinstance(
+        random_state, (np.random.Generator, np.random.RandomState)
+    ):
+        return
+    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
+        raise ValueError(
+            "random_state must be an integer of at least 0, a numpy Generator or RandomState, or "
+            f"None; got {reprlib.repr(random_state)}"
+        )
 
 
 def check_number(
@@ -176,7 +194,8 @@ def check_same_lengths(x_lengths: NDArray[np.int64], y: Sequence[Any], prefix: s
             f"got {len(x_lengths)} and {len(y)}"
         )
     for i, (n, labels) in enumerate(zip(x_lengths, y, strict=True)):
-        if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+        no_list = isinstance(labels, (str, bytes)) or is_sparse(labels)
+        if no_list or not hasattr(labels, "__len__"):
             raise TypeError(f"{prefix}y[{i}] must be a list of labels, got {type(labels).__name__}")
         if len(labels) != n:
             raise ValueError(
@@ -199,6 +218,11 @@ def check_sample_weight(weight: object, n_sequences: int) -> NDArray[np.float64]
         )
     if not np.isfinite(array).all() or (array < 0).any():
         raise ValueError("sample_weight must be finite and not negative")
+    if array.max(initial=0.0) > LARGEST_WEIGHT / max(1, len(array)):
+        raise ValueError(
+            f"sample_weight must be at most {LARGEST_WEIGHT / len(array):g} here, or sums with it "
+            f"could overflow; got {array.max():g}: divide all weights by the same number"
+        )
     return array
 
 
