@@ -48,7 +48,7 @@ def check_seed(random_state: object) -> None:
     ):
         return
     whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if not whole or random_state < 0:
+    if not whole or (isinstance(random_state, Integral) and int(random_state) < 0):
         raise ValueError(
             "random_state must be an integer of at least 0, a numpy Generator or RandomState, or "
             f"None; got {reprlib.repr(random_state)}"
