@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from chordal.inference import INFERENCE
+from chordal.objectives import OBJECTIVES
 from chordal.potentials import Potentials, matching_potentials
 from chordal.structures import Chain, FactorGraph, Graph, Grid, Matching, Tree
 from chordal.targets import PartialLabels, SoftLabels, add_target
@@ -43,6 +44,15 @@ def test_weights_that_do_not_fit_the_examples(weight):
     ):
         with pytest.raises(ValueError, match="one per example"):
             ask()
+
+
+@pytest.mark.parametrize("name", ["likelihood", "hinge", "pseudo_likelihood", "piecewise"])
+@pytest.mark.parametrize("weight", SHORT, ids=str)
+def test_weights_of_objectives(name, weight):
+    with pytest.raises(ValueError, match="one per example"):
+        OBJECTIVES.resolve(name).evaluate(
+            MODEL, np.zeros(150, dtype=np.int32), INFERENCE.resolve("chain"), weight
+        )
 
 
 def test_weights_that_fit():
