@@ -47,8 +47,9 @@ def check_seed(random_state: object) -> None:
         random_state, (np.random.Generator, np.random.RandomState)
     ):
         return
-    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if not whole or (isinstance(random_state, Integral) and int(random_state) < 0):
+    if isinstance(random_state, bool) or not (
+        isinstance(random_state, (int, np.integer)) and random_state >= 0
+    ):
         raise ValueError(
             "random_state must be an integer of at least 0, a numpy Generator or RandomState, or "
             f"None; got {reprlib.repr(random_state)}"

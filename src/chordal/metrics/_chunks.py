@@ -113,7 +113,11 @@ def chunks(labels: Sequence[str], scheme: str = "conlleval") -> list[Chunk]:
     >>> chunks(["B-NP", "I-NP", "O", "I-VP"], scheme="bio")
     [Chunk(start=0, end=2, type='NP')]
     """
-    if hasattr(labels, "__iter__") and getattr(labels, "ndim", 1) and not isinstance(labels, str):
+    if (
+        hasattr(labels, "__iter__")
+        and getattr(labels, "ndim", 1) > 0
+        and not isinstance(labels, str)
+    ):
         labels = list(labels)
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise TypeError(f"labels must be a list of strings such as 'B-NP', got {labels!r}")

@@ -6,7 +6,7 @@ import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ class AlignmentFeatures:
         return out
 
 
-def _pair(pair: object, k: int) -> tuple[list[str], list[str]]:
+def _pair(pair: Any, k: int) -> tuple[list[str], list[str]]:
     """The two sentences of a pair; an error for anything else, as two strings."""
     two = isinstance(pair, (list, tuple)) and len(pair) == 2
     if two and all(isinstance(words, (list, tuple)) for words in pair):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import final
 
 import numpy as np
@@ -59,18 +58,18 @@ class Grid(Structure):
     def __init__(
         self, shapes: Sequence[Sequence[int]], n_labels: int | ArrayLike, neighbours: int = 4
     ) -> None:
-        if not isinstance(neighbours, Integral) or neighbours not in _DIAGONALS:
+        if not isinstance(neighbours, (int, np.integer)) or neighbours not in _DIAGONALS:
             raise ValueError(f"neighbours must be 4 or 8 (2-d), 6 or 26 (3-d), got {neighbours!r}")
         ndim, diagonal = _DIAGONALS[neighbours]
         check_listed(shapes, "shapes")
         found = [whole_numbers(shape, f"shape of example {i}") for i, shape in enumerate(shapes)]
-        for i, shape in enumerate(found):
-            if shape.shape != (ndim,) or shape.min() < 0:
+        for i, own in enumerate(found):
+            if own.shape != (ndim,) or own.min() < 0:
                 raise ValueError(
                     f"shape of example {i} must be {ndim} sizes of at least 0 for {neighbours} "
-                    f"neighbours, got {shape.tolist()}"
+                    f"neighbours, got {own.tolist()}"
                 )
-        self.shapes = [tuple(shape.tolist()) for shape in found]
+        self.shapes = [tuple(map(int, own)) for own in found]
         self.directions = _steps(ndim, diagonal)
         whole = [math.prod(shape) for shape in self.shapes]
         refuse_huge(np.array(whole, dtype=np.float64), "the number of pixels")

@@ -54,7 +54,7 @@ _NO_ARRAYS = frozenset(
 def check_settings(estimator: BaseCRF) -> None:
     """Raise an error for settings that are not valid numbers or names."""
     for name, value in vars(estimator).items():
-        if name in _NO_ARRAYS and (getattr(value, "ndim", 0) or is_sparse(value)):
+        if name in _NO_ARRAYS and (getattr(value, "ndim", 0) > 0 or is_sparse(value)):
             raise TypeError(f"{name} must not be an array, got {type(value).__name__}")
     check_number("l1", estimator.l1)
     if estimator.tol is not None:
