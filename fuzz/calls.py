@@ -121,6 +121,28 @@ def ask_inference(choose: Choices) -> None:
             raise AssertionError(f"labels of {method} are out of range: {labels}")
 
 
+def labels_and_weights(choose: Choices) -> None:
+    """Labels and weights of examples of any length, type and value."""
+    p = potentials(choose)
+    kinds = [np.float64, np.float32, np.int64, np.int8, np.uint64, object]
+
+    def some(n: int) -> Any:
+        values = choose.floats(choose.size(n)) if choose.below(2) else np.zeros(choose.size(n))
+        with np.errstate(all="ignore"):
+            return values.astype(choose.one_of(kinds) if choose.below(2) else np.float64)
+
+    labels, weight = some(p.structure.n_variables), some(p.structure.n_examples)
+    weight = None if choose.below(4) == 0 else weight
+    with time_limit(1.0):
+        task = choose.below(3)
+        if task == 0:
+            p.score(labels)
+        elif task == 1:
+            p.zeros().add_indicators(labels, 1.0, weight)
+        else:
+            INFERENCE.resolve(choose.one_of(METHODS)).marginals(p, weight)
+
+
 def columns(choose: Choices) -> None:
     """Columns from arrays, right or wrong, through a template."""
     made = Columns.from_sequences([[["a", "b"], ["c", "d"]], [["e", "f"]]])
@@ -192,7 +214,15 @@ MODELS: dict[str, Any] = {}
 def calls() -> Target:
     """Random public calls."""
     MODELS.update(_models())
-    tasks = [ask_inference, ask_inference, ask_inference, columns, sparse, arrays]
+    tasks = [
+        ask_inference,
+        ask_inference,
+        ask_inference,
+        columns,
+        sparse,
+        arrays,
+        labels_and_weights,
+    ]
 
     def run(data: bytes) -> None:
         choose = Choices(data)

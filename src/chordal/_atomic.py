@@ -41,8 +41,13 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     >>> folder.cleanup()
     """
     if _is_special(path):
-        with open(path, "wb") as file:
-            yield file
+        try:
+            with open(path, "wb") as file:
+                yield file
+        except OSError as error:
+            if error.errno in FULL:  # it comes without a name
+                raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+            raise
         return
     final = os.path.realpath(path)
     folder, name = os.path.split(final)

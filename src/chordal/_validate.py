@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 
 
+#: The largest sum of `sample_weight`, if all were as large as the largest.
+LARGEST_WEIGHT = 1e200
+
+
 def generator_from(random_state: RandomState) -> np.random.Generator:
     """A Generator from a seed, a Generator, a RandomState or None.
 
@@ -35,6 +39,21 @@ def generator_from(random_state: RandomState) -> np.random.Generator:
             "random_state must be an integer of at least 0, a numpy Generator or RandomState, or "
             f"None; got {random_state!r}"
         ) from None
+
+
+def check_seed(random_state: object) -> None:
+    """Raise an error for anything that `generator_from` would refuse, without drawing from it."""
+    if random_state is None or isinstance(
+        random_state, (np.random.Generator, np.random.RandomState)
+    ):
+        return
+    if isinstance(random_state, bool) or not (
+        isinstance(random_state, (int, np.integer)) and random_state >= 0
+    ):
+        raise ValueError(
+            "random_state must be an integer of at least 0, a numpy Generator or RandomState, or "
+            f"None; got {reprlib.repr(random_state)}"
+        )
 
 
 def check_number(
@@ -69,7 +88,7 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     ValueError: states must be one of 'seen', 'all'; got 'some'
     """
     names = list(choices)
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         got = reprlib.repr(value)  # a long list in its place is not shown whole
         raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}; got {got}")
 
@@ -83,6 +102,76 @@ def check_function(name: str, value: object, of: str) -> None:
 def is_sparse(x: object) -> TypeGuard[csr_array]:
     """Whether x is a SciPy sparse matrix or array; does not import SciPy to find out."""
     return type(x).__module__.startswith("scipy.sparse")
+
+
+def numbers(values: object, what: str) -> NDArray[np.float64]:
+    """The values as float64; an error if they are anything but real numbers.
+
+    >>> numbers(["a"], "unary")
+    Traceback (most recent call last):
+    ValueError: unary must be numbers, got ['a']
+    """
+    array = array_of(values)
+    if array.dtype.kind not in "biuf" and array.size:
+        raise ValueError(f"{what} must be numbers, got {reprlib.repr(values)}")
+    return array.astype(np.float64, copy=False)
+
+
+def whole_numbers(values: object, what: str) -> NDArray[np.integer[Any]]:
+    """The values as an array of integers; an error if they are anything else. 2.0 is whole.
+
+    >>> whole_numbers([2.5], "lengths")
+    Traceback (most recent call last):
+    ValueError: lengths must be whole numbers, got [2.5]
+    """
+    array = array_of(values)
+    if array.dtype.kind == "i":
+        return array
+    if array.dtype.kind in "buf" or array.size == 0:
+        with np.errstate(invalid="ignore"):  # NaN and what is beyond int64 differ afterwards
+            whole = np.zeros(array.shape, np.int64) if array.size == 0 else array.astype(np.int64)
+        if (whole == array).all():
+            return whole
+    raise ValueError(f"{what} must be whole numbers, got {reprlib.repr(values)}")
+
+
+def array_of(values: object) -> NDArray[Any]:
+    """An array of the values; an object of no dimension where NumPy cannot make one, as of lists
+    of several lengths.
+    """
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError):
+        return np.array(None)
+
+
+def check_listed(values: object, what: str) -> None:
+    """Raise an error unless the values are a list, tuple or array, with an entry per example."""
+    listed = isinstance(values, (list, tuple)) or getattr(values, "shape", ()) != ()
+    if not listed or is_sparse(values):
+        raise TypeError(
+            f"{what} must be a list with an entry per example, got {type(values).__name__}"
+        )
+
+
+def check_weight(weight: object, n_examples: int) -> None:
+    """Raise an error for weights that compiled code could not read: None or float64 [n_examples].
+
+    >>> check_weight(np.ones(2), 3)
+    Traceback (most recent call last):
+    ValueError: weight must be None or float64 of shape (3,), one per example; got float64 of \
+shape (2,)
+    """
+    if weight is None or (
+        isinstance(weight, np.ndarray) and weight.shape == (n_examples,) and weight.dtype == float
+    ):
+        return
+    got = type(weight).__name__
+    if isinstance(weight, np.ndarray):
+        got = f"{weight.dtype} of shape {weight.shape}"
+    raise ValueError(
+        f"weight must be None or float64 of shape ({n_examples},), one per example; got {got}"
+    )
 
 
 def check_sequences(X: object, name: str = "X", empty: bool = False) -> Sequence[Any]:
@@ -106,7 +195,8 @@ def check_same_lengths(x_lengths: NDArray[np.int64], y: Sequence[Any], prefix: s
             f"got {len(x_lengths)} and {len(y)}"
         )
     for i, (n, labels) in enumerate(zip(x_lengths, y, strict=True)):
-        if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+        no_list = isinstance(labels, (str, bytes)) or is_sparse(labels)
+        if no_list or not hasattr(labels, "__len__"):
             raise TypeError(f"{prefix}y[{i}] must be a list of labels, got {type(labels).__name__}")
         if len(labels) != n:
             raise ValueError(
@@ -129,6 +219,11 @@ def check_sample_weight(weight: object, n_sequences: int) -> NDArray[np.float64]
         )
     if not np.isfinite(array).all() or (array < 0).any():
         raise ValueError("sample_weight must be finite and not negative")
+    if array.max(initial=0.0) > LARGEST_WEIGHT / max(1, len(array)):
+        raise ValueError(
+            f"sample_weight must be at most {LARGEST_WEIGHT / len(array):g} here, or sums with it "
+            f"could overflow; got {array.max():g}: divide all weights by the same number"
+        )
     return array
 
 

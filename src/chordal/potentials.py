@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal import _kernels
 from chordal._errors import InfeasibleError
+from chordal._validate import check_listed, check_weight, numbers, whole_numbers
 from chordal.structures import FactorGraph, Matching, Structure, offsets_of, read_only
 
 Floats = NDArray[np.float64]
@@ -69,7 +70,7 @@ class Potentials:
             tied = n_cliques > 0 and len(self.tables) == sizes[0]
             table_of_clique = np.zeros(n_cliques) if tied else np.arange(n_cliques)
         # Copies: the caller may change its own arrays later.
-        index = np.array(table_of_clique, dtype=np.int64)
+        index = whole_numbers(table_of_clique, "table_of_clique").astype(np.int64)
         if index.shape != (n_cliques,):
             raise ValueError(
                 f"table_of_clique must have one entry per clique ({n_cliques}), "
@@ -85,7 +86,7 @@ class Potentials:
             named = index >= 0
             of_table[index[named]] = sizes[named]
             table_offsets = offsets_of(of_table)
-        offsets = np.array(table_offsets, dtype=np.int64)
+        offsets = whole_numbers(table_offsets, "table_offsets").astype(np.int64)
         _check_tables(index, offsets, sizes, len(self.tables))
         _check_shapes(index, structure)
         self.table_of_clique = read_only(index.astype(np.int32))
@@ -240,6 +241,7 @@ class Potentials:
     ) -> None:
         """Add `scale` times each example's weight at the labels, in place."""
         labels = self.checked_labels(labels)
+        check_weight(weight, self.structure.n_examples)
         _kernels.labelling_add_indicators(self.writable, labels, weight, float(scale))
 
     def check(self) -> Potentials:
@@ -258,7 +260,7 @@ class Potentials:
 
     def checked_labels(self, labels: ArrayLike) -> NDArray[np.int32]:
         """Check that there is one label per variable; returns int32."""
-        s, given = self.structure, np.asarray(labels)
+        s, given = self.structure, whole_numbers(labels, "labels")
         if given.shape != (s.n_variables,):
             raise ValueError(
                 f"labels must have one entry per variable ({s.n_variables}), got {given.shape}"
@@ -289,7 +291,8 @@ def matching_potentials(
     >>> p.score([1, 1])
     array([-inf])
     """
-    pairs = [np.asarray(of_example, dtype=np.float64) for of_example in scores]
+    check_listed(scores, "scores")
+    pairs = [numbers(of_example, f"scores[{i}]") for i, of_example in enumerate(scores)]
     for i, array in enumerate(pairs):
         if array.ndim != 2:
             raise ValueError(
@@ -297,9 +300,14 @@ def matching_potentials(
             )
     if no_target is None:
         no_target = [np.zeros(len(array)) for array in pairs]
+    check_listed(no_target, "no_target")
+    if len(no_target) != len(pairs):
+        raise ValueError(
+            f"no_target must have an entry per example ({len(pairs)}), got {len(no_target)}"
+        )
     rows = [np.zeros(0)]
     for i, (array, alone) in enumerate(zip(pairs, no_target, strict=True)):
-        column = np.asarray(alone, dtype=np.float64)
+        column = numbers(alone, f"no_target[{i}]")
         if column.shape != array.shape[:1]:
             raise ValueError(
                 f"no_target[{i}] must have a score per source item ({len(array)}), "
@@ -334,7 +342,7 @@ def _cells_of(finer: Potentials, coarser: Potentials) -> NDArray[np.int64]:
 
 
 def _flat(values: ArrayLike, name: str, size: int | None) -> Floats:
-    array = np.ascontiguousarray(values, dtype=np.float64)
+    array = np.ascontiguousarray(numbers(values, name))
     if array.ndim != 1:
         array = array.ravel()
     if size is not None and len(array) != size:

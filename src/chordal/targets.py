@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal import _kernels
+from chordal._validate import check_weight, whole_numbers
 from chordal.potentials import Floats, Potentials
 from chordal.structures import offsets_of, read_only
 
@@ -22,7 +23,7 @@ class _PerState:
     """A number per label of every variable; a slice or an index selects variables."""
 
     def __init__(self, values: NDArray[np.generic], label_counts: ArrayLike) -> None:
-        self.state_offsets = read_only(offsets_of(label_counts))
+        self.state_offsets = read_only(offsets_of(whole_numbers(label_counts, "label_counts")))
         if values.shape != (self.state_offsets[-1],):
             raise ValueError(
                 f"targets must have a number per label of every variable "
@@ -160,6 +161,7 @@ def add_target(
     """
     if isinstance(target, SoftLabels):
         probability = _fitting(parts, target)
+        check_weight(weight, parts.structure.n_examples)
         _kernels.soft_add_indicators(
             parts.writable, probability=probability, weight=weight, scale=float(scale)
         )

@@ -112,3 +112,16 @@ def test_commands_print_through_one_function():
         ]
         names = {node.func.id for node in calls if isinstance(node.func, ast.Name)}
         assert "print" not in names, path.name
+
+
+def test_tracebacks(files):
+    data, _ = files
+    ran = subprocess.run(
+        [sys.executable, "-m", "chordal", "--debug", "inspect", data],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 1
+    assert "Traceback" in ran.stderr
+    assert harmless(ran.stderr)

@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from chordal import ChainCRF, _atomic, save
@@ -213,3 +214,10 @@ def test_a_signal_that_python_swallows_is_heard_later(monkeypatch):
         for number, handler in before.items():
             signal.signal(number, handler)
     assert _signals.received == [signal.SIGTERM]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
+def test_a_full_device_is_named():
+    crf = ChainCRF().fit([np.eye(2)], [["a", "b"]])
+    with pytest.raises(OSError, match="/dev/full"):
+        save(crf, "/dev/full")

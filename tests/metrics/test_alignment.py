@@ -25,5 +25,5 @@ def test_targets_are_links():
 def test_bad_input():
     with pytest.raises(ValueError, match="same length, got 1, 2 and 1"):
         alignment_scores([set()], [set(), set()])
-    with pytest.raises(ValueError, match="sets of pairs, or a target"):
+    with pytest.raises(ValueError, match="set of pairs, or a target"):
         alignment_scores([set()], [[(0, 1)]])

@@ -115,9 +115,9 @@ def store(crf: ChainCRF, path: str, metadata: dict[str, object] | None = None) -
 
 
 def say_stopped(crf: ChainCRF) -> None:
-    """What happens next after Ctrl-C."""
+    """What happens next after Ctrl-C or SIGTERM."""
     note(
-        f"Ctrl-C after {crf.n_iter_} iterations: writing the model so far "
+        f"stopped after {crf.n_iter_} iterations: writing the model so far "
         "(Ctrl-C again: nothing is written)"
     )
 

@@ -6,10 +6,12 @@ import contextlib
 import os
 import signal
 import sys
+import traceback
 import warnings
+from types import TracebackType
 from typing import TextIO
 
-from chordal._shown import in_a_line
+from chordal._shown import in_a_line, shown
 from chordal.cli import _signals
 from chordal.cli._quick import quick_tag
 from chordal.cli._words import in_options
@@ -31,7 +33,9 @@ def main(arguments: list[str] | None = None) -> None:
         words.remove("--debug")
     if arguments is None:
         _prepare_process()
-        if not debug:
+        if debug:
+            sys.excepthook = _trace
+        else:
             warnings.showwarning = _warn
     sys.exit(_run(words, debug))
 
@@ -114,6 +118,11 @@ def describe(error: Exception) -> str:
     if isinstance(error, (ValueError, OSError, ImportError, EOFError)):
         return in_options(" ".join(str(error).split("\n")))
     return f"internal, {type(error).__name__}: {error}; --debug shows where"
+
+
+def _trace(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write a traceback, whose words and names may hold terminal escapes."""
+    sys.stderr.write(shown("".join(traceback.format_exception(kind, error, trace))))
 
 
 def _warn(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._schemes import SCHEMES, misfit, scheme_of, split_tag
+from chordal._validate import array_of, is_sparse
 from chordal.features import Batch
 from chordal.inference import Spans
 from chordal.labels import SequenceLabels
@@ -78,8 +79,8 @@ class Constraints:
             # An entity may end the sequence only where "O" could follow it.
             self.last = np.array([legal(a, ("O", "")) for a in tags])
             return
-        matrix = np.asarray(allowed) if not isinstance(allowed, (set, frozenset)) else None
-        if matrix is not None and matrix.dtype == bool:
+        matrix = array_of(allowed)
+        if matrix.dtype == bool:
             if matrix.shape != (n, n):
                 raise ValueError(
                     f"allowed_transitions must be a boolean matrix [{n}, {n}] in the order of "
@@ -129,6 +130,11 @@ class Constraints:
             given = self._per_position[i]
             if given is None:
                 continue
+            if not hasattr(given, "__len__") or is_sparse(given):
+                raise TypeError(
+                    f"allowed_labels[{i}] must be a list with one entry per position, or None; "
+                    f"got {type(given).__name__}"
+                )
             if len(given) != last - first:
                 raise ValueError(
                     f"allowed_labels[{i}] must have one entry per position ({last - first}), "

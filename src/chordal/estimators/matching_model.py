@@ -114,6 +114,12 @@ class MatchingModel(BaseCRF):
 
     def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
         """Flags of the allowed targets of each source item; the last flag means "no target"."""
+        for i, own in enumerate(given):
+            if own is not None and not isinstance(own, (list, tuple, np.ndarray)):
+                raise TypeError(
+                    f"allowed_labels[{i}] must be a list with one entry per source item, or None; "
+                    f"got {type(own).__name__}"
+                )
         return [
             own if own is None else [
                 _flags(entry, x.shape[1], f"allowed_labels[{i}][{k}]")

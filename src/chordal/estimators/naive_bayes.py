@@ -170,6 +170,8 @@ class NaiveBayes(Generative):
         found = self.predict(X)
         right = found == _column(y, len(found))
         weight = check_sample_weight(sample_weight, len(right))
+        if weight is not None and not weight.any():
+            raise ValueError("nothing to score: every sample_weight is 0")
         return float(np.average(right, weights=weight))
 
     def log_likelihood(self, X: object, y: object) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chordal._errors import UnsupportedError
-from chordal._validate import check_choice
+from chordal._validate import check_choice, is_sparse
 from chordal.estimators.opened import OpenExample, Place, Term, opened
 from chordal.explanation._explanation import Contribution, Explanation, Flip
 from chordal.explanation._odds import ConditionalOdds, Link, MarginalOdds, Split
@@ -129,7 +129,7 @@ def _rival(measure: MarginalOdds | ConditionalOdds, v: int, a: int) -> int:
 
 
 def _number(labels: list[Any], label: object, name: str) -> int:
-    if label not in labels:
+    if getattr(label, "ndim", 0) or is_sparse(label) or label not in labels:
         some = ", ".join(map(repr, labels[:20]))
         raise ValueError(f"{name} must be one of {some}; got {label!r}")
     return labels.index(label)

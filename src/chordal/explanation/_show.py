@@ -10,6 +10,7 @@ import numpy as np
 from chordal._entities import entities_in, entity_probabilities
 from chordal._errors import UnsupportedError
 from chordal._schemes import scheme_of, split_tag
+from chordal._validate import is_sparse
 from chordal.estimators import ChainCRF
 from chordal.estimators.opened import OpenExample, opened
 from chordal.explanation._image import LabelledImage
@@ -75,8 +76,12 @@ def show(
         return _image(example, labels, chances)
     if tokens is None:
         tokens = words_of(x, example.n_variables)
+    elif isinstance(tokens, (str, bytes)) or is_sparse(tokens) or not hasattr(tokens, "__len__"):
+        raise TypeError(f"tokens must be a list of words, got {type(tokens).__name__}")
     elif len(tokens) != len(labels):
         raise ValueError(f"tokens must be {len(labels)}, one per {places.word}, got {len(tokens)}")
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"text must be a str or None, got {type(text).__name__}")
     words = [str(token) for token in tokens]
     whole, offsets = placed(words, text)
     spans, kinds = _spans(example, labels, chances)

@@ -14,7 +14,7 @@ from chordal._errors import UnsupportedError
 from chordal._limits import TimeLimitError, time_limit
 from chordal._memory import size_of
 from chordal._status import Status
-from chordal._validate import check_number
+from chordal._validate import check_number, check_weight
 from chordal.inference._answers import Convergence, Decoded
 from chordal.inference._cliques import most_probable_labels
 from chordal.potentials import Potentials
@@ -37,6 +37,8 @@ QUESTIONS = frozenset(
         "span_log_probability",
     }
 )
+#: The place of `weight` among the arguments after the potentials.
+_WEIGHTED = {"marginals": 0, "relaxed_map": 0, "marginals_derivative": 1}
 #: Number of states and cells below which memory is not estimated: every machine has enough.
 FEW = 100_000
 #: Estimates below this are not compared with the available memory: every machine has enough.
@@ -71,6 +73,15 @@ def limited(question: str, answer: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(answer)
     def ask(self: Limited, potentials: Potentials, *rest: object, **named: object) -> R:
+        if not isinstance(potentials, Potentials):
+            raise TypeError(
+                f"{question} needs Potentials, got {type(potentials).__name__}; see "
+                "`estimator.potentials(X)`"
+            )
+        if question in _WEIGHTED:
+            place = _WEIGHTED[question]
+            weight = rest[place] if len(rest) > place else named.get("weight")
+            check_weight(weight, potentials.structure.n_examples)
         _refuse_large(self, question, potentials, rest, named)
         if self.time_limit is None and _kernels.deadline() == inf:  # nothing more to do
             return answer(self, potentials, *rest, **named)
@@ -132,6 +143,11 @@ def _refuse_large(
         check_number("k", n, minimum=1, integer=True)
     if question == "sample":
         check_number("n", n, integer=True)
+        rng = rest[1] if len(rest) > 1 else named.get("rng")
+        if not isinstance(rng, np.random.Generator):
+            raise TypeError(
+                f"rng must be a numpy Generator, as of np.random.default_rng(0); got {rng!r}"
+            )
     count = int(n) if isinstance(n, (int, np.integer)) else 1
     size = len(potentials.unary) + len(potentials.structure.scopes)
     if method.memory_limit is None and count * size * method.copies < FEW:

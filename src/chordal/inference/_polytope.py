@@ -11,6 +11,9 @@ from chordal.inference._answers import Labels
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Ints, Structure, offsets_of
 
+#: The largest size of a score that HiGHS gets; from about 1e15 on it gives up.
+_LARGEST = 1e12
+
 
 class Polytope:
     """Consistent distributions of each variable's labels and of each clique's labellings.
@@ -29,6 +32,8 @@ class Polytope:
         `shift` is the sum of those.
     allowed : bool [n_columns]
         Whether the score is not −inf.
+    unit : float
+        The power of two by which `scores` are divided for HiGHS; 1 unless they are huge.
     """
 
     def __init__(self, potentials: Potentials, example: int) -> None:
@@ -50,6 +55,8 @@ class Polytope:
         with np.errstate(invalid="ignore"):
             scores = raw - np.repeat(self.highest, self._groups)
         self.scores = np.where(self.allowed, scores, 0.0)
+        _, exponent = np.frexp(np.abs(self.scores).max(initial=0.0) / _LARGEST)
+        self.unit = float(np.ldexp(1.0, max(0, int(exponent))))
         row, column, value = _entries(s, cliques, s.state_offsets[first], self.n_states)
         variable = np.repeat(np.arange(last - first), s.label_counts[first:last])
         self.n_variables = int(last - first)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._validate import check_choice
 from chordal.inference._answers import ByCost, Decoded, Labels, Marginals, Ranked, Spans
 from chordal.inference._base import Inference
 from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
@@ -58,8 +59,7 @@ class ChainInference(Inference):
         memory_limit: float | None = None,
     ) -> None:
         super().__init__(time_limit=time_limit, memory_limit=memory_limit)
-        if domain not in ("auto", "scaled", "log"):
-            raise ValueError(f"domain must be 'auto', 'scaled' or 'log', got {domain!r}")
+        check_choice("domain", domain, ("auto", "scaled", "log"))
         self.domain = domain
 
     def supports(self, structure: Structure) -> bool:

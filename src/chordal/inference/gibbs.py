@@ -127,8 +127,9 @@ class GibbsInference(Inference):
         check_number("burn_in", burn_in, integer=True)
         check_number("random_state", random_state, integer=True)
         check_choice("blocks", blocks, BLOCKS)
-        self.n_chains, self.burn_in, self.thinning = n_chains, burn_in, thinning
-        self.n_draws, self.blocks = n_draws, blocks
+        # As Python's integers: products of NumPy's small ones would wrap around.
+        self.n_chains, self.burn_in, self.thinning = int(n_chains), int(burn_in), int(thinning)
+        self.n_draws, self.blocks = int(n_draws), blocks
         self.random_state, self.n_jobs = random_state, n_jobs
 
     def supports(self, structure: Structure) -> bool:

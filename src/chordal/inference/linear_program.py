@@ -127,7 +127,7 @@ def _solved(polytope: Polytope, example: int) -> tuple[Floats, float]:
     if len(polytope.scores) == 0:
         return polytope.scores, 0.0
     program = {
-        "c": -polytope.scores,
+        "c": -polytope.scores / polytope.unit,
         "A_eq": polytope.matrix,
         "b_eq": polytope.right,
         "bounds": np.stack([np.zeros(len(polytope.allowed)), polytope.allowed], axis=1),
@@ -141,4 +141,4 @@ def _solved(polytope: Polytope, example: int) -> tuple[Floats, float]:
     if found.status != _SOLVED:
         raise RuntimeError(f"the linear program of example {example}: {found.message}")
     x = np.where(polytope.allowed, np.clip(found.x, 0.0, 1.0), 0.0)
-    return x, polytope.bound_by(-found.eqlin.marginals)
+    return x, polytope.bound_by(-polytope.unit * found.eqlin.marginals)

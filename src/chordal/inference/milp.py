@@ -114,7 +114,8 @@ class MILPInference(Inference):
             in_time[example] = result.status == _OPTIMAL
             n_nodes = max(n_nodes, int(result.mip_node_count or 0))
             if result.mip_dual_bound is not None:
-                bound[example] = min(bound[example], polytope.shift - result.mip_dual_bound)
+                proved = polytope.shift - polytope.unit * result.mip_dual_bound
+                bound[example] = min(bound[example], proved)
             found[example] = result.x is not None
             if found[example]:
                 variables = slice(*s.variable_offsets[example : example + 2])
@@ -143,7 +144,7 @@ class MILPInference(Inference):
         whole = np.zeros(len(polytope.scores), dtype=np.uint8)
         whole[: polytope.n_states] = 1
         program = {
-            "c": -polytope.scores,
+            "c": -polytope.scores / polytope.unit,
             "integrality": whole,
             "bounds": Bounds(0.0, polytope.allowed.astype(np.float64)),
             "constraints": LinearConstraint(polytope.matrix, polytope.right, polytope.right),

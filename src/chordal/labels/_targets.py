@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_number
+from chordal._validate import array_of, check_number
 from chordal.labels._sequence import SequenceLabels
 from chordal.potentials import Floats
 from chordal.targets import PartialLabels, SoftLabels, Target
@@ -21,7 +21,7 @@ class NothingObservedError(ValueError):
 
 def matched_targets(y: object, i: int, n_source: int, n_target: int) -> NDArray[np.int32]:
     """The targets of the source items of example i as labels, of which the last is none."""
-    target = np.asarray(y)
+    target = array_of(y)
     if target.shape != (n_source,) or (n_source and target.dtype.kind not in "iu"):
         raise ValueError(
             f"y[{i}] must be {n_source} whole numbers, the target of each source item, "
@@ -146,7 +146,7 @@ def observed(y: Sequence[Any], ignored: object = None) -> NDArray[np.bool_]:
 def class_weights(given: object, labels: SequenceLabels, target: Target) -> Floats:
     """A weight for each label by its number, from "balanced" or a dict."""
     n = len(labels)
-    if given == "balanced":
+    if isinstance(given, str) and given == "balanced":
         if not isinstance(target, np.ndarray):
             raise ValueError("class_weight='balanced' counts labels: give y one per position")
         counts = np.bincount(target, minlength=n)

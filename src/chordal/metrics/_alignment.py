@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from chordal._validate import array_of, check_sequences
 
 Link = tuple[int, int]
 
@@ -69,20 +72,24 @@ def alignment_scores(
     >>> scores.precision, scores.recall, scores.error_rate
     (1.0, 0.5, 0.25)
     """
-    possible = [()] * len(sure) if possible is None else possible
+    sure, predicted = (
+        check_sequences(own, name, empty=True)
+        for own, name in ((sure, "sure"), (predicted, "predicted"))
+    )
+    possible = [()] * len(sure) if possible is None else check_sequences(possible, "possible", True)
     if not len(sure) == len(predicted) == len(possible):
         raise ValueError(
             "sure, predicted and possible must have the same length, got "
             f"{len(sure)}, {len(predicted)} and {len(possible)}"
         )
     counts = np.zeros(4, dtype=np.int64)
-    for certain, found, allowed in zip(sure, predicted, possible, strict=True):
-        wanted, links = set(certain), _links(found)
+    for i, (certain, found, allowed) in enumerate(zip(sure, predicted, possible, strict=True)):
+        wanted, links = _pairs(certain, f"sure[{i}]"), _links(found, f"predicted[{i}]")
         counts += [
             len(links),
             len(wanted),
             len(links & wanted),
-            len(links & (wanted | set(allowed))),
+            len(links & (wanted | _pairs(allowed, f"possible[{i}]"))),
         ]
     return AlignmentScores(*counts.tolist())
 
@@ -100,10 +107,24 @@ def alignment_error_rate(
     return alignment_scores(sure, predicted, possible).error_rate
 
 
-def _links(found: Iterable[Any]) -> set[Link]:
+def _pairs(links: Iterable[Any], name: str) -> set[Link]:
+    """The links as a set; an error for anything but pairs."""
+    try:
+        found = {(i, j) for i, j in links}
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must be a set of pairs (source, target), got {reprlib.repr(links)}"
+        ) from None
+    return found
+
+
+def _links(found: Iterable[Any], name: str) -> set[Link]:
     if isinstance(found, (set, frozenset)):
-        return set(found)
-    targets = np.asarray(found)
-    if targets.ndim != 1:
-        raise ValueError("predicted must hold sets of pairs, or a target for every source word")
+        return _pairs(found, name)
+    targets = array_of(found)
+    if targets.ndim != 1 or (targets.size and targets.dtype.kind not in "iu"):
+        raise ValueError(
+            f"{name} must be a set of pairs, or a target for every source word, got "
+            f"{reprlib.repr(found)}"
+        )
     return {(i, j) for i, j in enumerate(targets.tolist()) if j >= 0}

@@ -12,6 +12,9 @@ from chordal.metrics._accuracy import SequenceCounts
 
 Floats = NDArray[np.float64]
 
+#: The largest count; sums and squares of larger ones could overflow.
+LARGEST = 1e100
+
 
 class BootstrapInterval(NamedTuple):
     """A metric, and the percentile interval and standard deviation over the samples."""
@@ -137,4 +140,6 @@ def _check(counts: SequenceCounts, name: str) -> SequenceCounts:
     for column in (numerator, denominator):
         if not np.isfinite(column).all() or (column < 0).any():
             raise ValueError(f"{name} must be finite and not negative")
+        if column.max() > LARGEST:
+            raise ValueError(f"{name} must be at most {LARGEST:g}, got {column.max():g}")
     return SequenceCounts(numerator, denominator)

@@ -113,8 +113,13 @@ def chunks(labels: Sequence[str], scheme: str = "conlleval") -> list[Chunk]:
     >>> chunks(["B-NP", "I-NP", "O", "I-VP"], scheme="bio")
     [Chunk(start=0, end=2, type='NP')]
     """
-    labels = labels if isinstance(labels, (str, list, tuple)) else list(labels)
-    if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+    if (
+        hasattr(labels, "__iter__")
+        and getattr(labels, "ndim", 1) > 0
+        and not isinstance(labels, str)
+    ):
+        labels = list(labels)
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise TypeError(f"labels must be a list of strings such as 'B-NP', got {labels!r}")
     if not labels:
         return []

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_sequences
+from chordal._validate import check_sequences, is_sparse
 
 Ints = NDArray[np.int64]
 
@@ -103,7 +103,7 @@ def _listed(y: Sequence[Any], name: str) -> list[Any]:
     for i, labels in enumerate(check_sequences(y, name)):
         if isinstance(labels, np.ndarray) and labels.ndim > 0:
             labels = labels.tolist()
-        elif isinstance(labels, _NOT_LISTS) or not hasattr(labels, "__len__"):
+        elif isinstance(labels, _NOT_LISTS) or is_sparse(labels) or not hasattr(labels, "__len__"):
             raise TypeError(f"{name}[{i}] must be a list of labels, got {type(labels).__name__}")
         lists.append(labels)
     return lists

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from chordal._errors import UnsupportedError
+from chordal._validate import check_weight
 from chordal.inference import Inference
 from chordal.objectives._base import Evaluation, Objective, hard_labels
 from chordal.potentials import Floats, Potentials
@@ -39,6 +40,7 @@ class SingleVariableObjective(Objective):
         """The sum of the losses of single variables, and its derivative."""
         s = potentials.structure
         self.require(inference, s)
+        check_weight(weight, s.n_examples)
         chosen = potentials.checked_labels(hard_labels(self, labels))
         gold = np.zeros(s.n_states)
         gold[s.state_offsets[:-1] + chosen] = 1.0

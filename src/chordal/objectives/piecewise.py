@@ -7,6 +7,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._validate import check_weight
 from chordal.inference import Inference
 from chordal.objectives._base import Evaluation, Objective, linear_target
 from chordal.potentials import Floats, Potentials, refuse_infeasible
@@ -95,6 +96,7 @@ class _Pieces:
     """Probabilities and log Z of each variable and of each table."""
 
     def __init__(self, potentials: Potentials, weight: Floats | None) -> None:
+        check_weight(weight, potentials.structure.n_examples)
         s, offsets = potentials.structure, potentials.table_offsets
         self._cells = np.diff(offsets)
         self.unary, self.log_z_unary = _softmax(potentials.unary, s.state_offsets)

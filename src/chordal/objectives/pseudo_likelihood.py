@@ -7,6 +7,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from chordal import _kernels
+from chordal._validate import check_weight
 from chordal.inference import Inference
 from chordal.objectives._base import Evaluation, Objective, hard_labels
 from chordal.potentials import Floats, Potentials
@@ -49,6 +50,7 @@ class PseudoLikelihood(Objective):
     ) -> Evaluation:
         """The sum of −log p of each variable, given all others."""
         s = potentials.structure
+        check_weight(weight, s.n_examples)
         gold = potentials.checked_labels(hard_labels(self, labels))
         # The kernel is done with a variable's scores before it writes their derivative.
         unary = potentials.unary if overwrite else np.empty_like(potentials.unary)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_number
+from chordal._validate import check_number, check_sequences
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,7 +67,7 @@ class AlignmentFeatures:
 
     def fit(self, pairs: Iterable[tuple[Sentence, Sentence]]) -> AlignmentFeatures:
         """Learn the association of words from sentence pairs."""
-        bitext = [(list(source), list(target)) for source, target in pairs]
+        bitext = [_pair(pair, k) for k, pair in enumerate(check_sequences(pairs, "pairs", True))]
         if not bitext:
             raise ValueError("pairs is empty: give at least one pair of sentences")
         self._dice = _dice(bitext)
@@ -90,6 +91,16 @@ class AlignmentFeatures:
         out[..., 4], out[..., 5] = distance, distance**2
         out[..., 6:] = [[_spelling(s, t) for t in target] for s in source]
         return out
+
+
+def _pair(pair: Any, k: int) -> tuple[list[str], list[str]]:
+    """The two sentences of a pair; an error for anything else, as two strings."""
+    two = isinstance(pair, (list, tuple)) and len(pair) == 2
+    if two and all(isinstance(words, (list, tuple)) for words in pair):
+        source, target = map(list, pair)
+        if all(isinstance(word, str) for word in (*source, *target)):
+            return source, target
+    raise TypeError(f"pairs[{k}] must be a pair of lists of words, got {reprlib.repr(pair)}")
 
 
 def _places(words: Sentence) -> Floats:

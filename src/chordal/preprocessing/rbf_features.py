@@ -76,6 +76,8 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def fit(self, X: object, y: object = None) -> RBFFeatures:
         """Choose the centres; y is not used."""
         check_number("width", self.width, strict=True)
+        if not 1e-150 <= self.width <= 1e150:  # its square would leave the range of numbers
+            raise ValueError(f"width must be from 1e-150 to 1e150, got {self.width!r}")
         check_choice("choose", self.choose, ["kmeans", "sample"])
         self.centres_ = self._centres(validate_data(self, X, dtype=np.float64))
         return self

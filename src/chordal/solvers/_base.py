@@ -16,7 +16,7 @@ from chordal._docs import complete_docs
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._saved import Saved, SavedError, State
 from chordal._status import Status
-from chordal._validate import RandomState, check_number
+from chordal._validate import RandomState, check_number, check_seed
 from chordal.oracle import (
     DataOracle,
     Floats,
@@ -312,6 +312,8 @@ class Solver(ABC):
         for setting in fields(self):
             name, kind, limits = setting.name, str(setting.type), {**setting.metadata}
             value = getattr(self, name)
+            if name == "random_state":
+                check_seed(value)
             if not limits or (value is None and "None" in kind):
                 continue
             below = limits.pop("below")

@@ -76,7 +76,7 @@ class _Gains(Kept):
 
     def __init__(self, solver: StochasticMetaDescent, run: Run, rate: float) -> None:
         self._solver, self._run = solver, run
-        self.gains, self.trace = np.full(len(run.weights), rate), np.zeros(len(run.weights))
+        self.gains, self.trace = np.full(len(run.weights), float(rate)), np.zeros(len(run.weights))
 
     def step(self, batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
         """A step of the gains' size."""

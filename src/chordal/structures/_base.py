@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal import _kernels
+from chordal._validate import whole_numbers
 
 _kernels.refuse_other_interpreters()  # here, since all that is computed has a structure
 
@@ -40,7 +41,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 def checked_counts(counts: ArrayLike, name: str) -> Ints:
     """A copy of counts of at least 0, as int64; an error if their sum is too large."""
-    array = np.array(counts, dtype=np.int64)
+    array = whole_numbers(counts, name).astype(np.int64)  # a copy
     if array.ndim != 1 or (len(array) and array.min() < 0):
         raise ValueError(f"{name} must be a 1-d array of non-negative counts")
     refuse_huge(array, f"the sum of {name}")
@@ -56,7 +57,7 @@ def refuse_huge(counts: NDArray[Any], what: str) -> None:
 
 def counts_per_variable(n_labels: int | ArrayLike, n_variables: int) -> Ints:
     """Label counts of all variables, from one number for all or one for each."""
-    counts = np.asarray(n_labels, dtype=np.int64)
+    counts = whole_numbers(n_labels, "n_labels").astype(np.int64, copy=False)
     return np.full(n_variables, counts) if counts.ndim == 0 else counts
 
 

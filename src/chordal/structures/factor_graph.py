@@ -9,6 +9,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from chordal._validate import array_of, check_listed
 from chordal.structures._base import (
     Ints,
     Structure,
@@ -51,6 +52,7 @@ class FactorGraph(Structure):
         n_labels: int | ArrayLike,
     ) -> None:
         sizes = checked_counts(n_variables, "n_variables")
+        check_listed(cliques, "cliques")
         if len(cliques) != len(sizes):
             raise ValueError(
                 f"cliques must have one entry per example ({len(sizes)}), got {len(cliques)}"
@@ -95,7 +97,8 @@ def _listed(cliques: Sequence[Cliques]) -> tuple[Ints, Ints]:
     """The variables of all cliques in order, and the number of each clique's variables."""
     scopes: list[NDArray[np.generic]] = [np.zeros(0, dtype=np.int64)]
     orders = [np.zeros(0, dtype=np.int64)]
-    for of_example in cliques:
+    for i, of_example in enumerate(cliques):
+        check_listed(of_example, f"cliques[{i}]")
         if isinstance(of_example, np.ndarray) and of_example.ndim == 2:
             scopes.append(of_example.ravel())
             orders.append(np.full(len(of_example), of_example.shape[1], dtype=np.int64))
@@ -116,7 +119,7 @@ def _listed(cliques: Sequence[Cliques]) -> tuple[Ints, Ints]:
 def _refuse_scopes(cliques: Sequence[Cliques]) -> None:
     """Raise an error that names the first clique that is not a tuple of variables."""
     for k, scope in enumerate(chain.from_iterable(cliques)):
-        array = np.asarray(scope)
+        array = array_of(scope)
         if array.ndim != 1 or len(array) == 0 or not np.issubdtype(array.dtype, np.integer):
             raise ValueError(
                 f"clique {k} of the batch must be a tuple of variables, got {array.tolist()}"

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chordal._validate import array_of, check_listed
 from chordal.structures._base import (
     Ints,
     Structure,
@@ -50,6 +51,7 @@ class Graph(Structure):
         self, n_nodes: ArrayLike, edges: Sequence[ArrayLike], n_labels: int | ArrayLike
     ) -> None:
         sizes = checked_counts(n_nodes, "n_nodes")
+        check_listed(edges, "edges")
         if len(edges) != len(sizes):
             raise ValueError(
                 f"edges must have one entry per example ({len(sizes)}), got {len(edges)}"
@@ -67,7 +69,7 @@ class Graph(Structure):
 
 
 def _pairs(edges: ArrayLike, example: int) -> Ints:
-    array = np.asarray(edges)
+    array = array_of(edges)
     if array.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):

@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chordal._validate import check_listed, whole_numbers
 from chordal.structures._base import (
     Ints,
     Structure,
@@ -57,16 +58,18 @@ class Grid(Structure):
     def __init__(
         self, shapes: Sequence[Sequence[int]], n_labels: int | ArrayLike, neighbours: int = 4
     ) -> None:
-        if neighbours not in _DIAGONALS:
+        if not isinstance(neighbours, (int, np.integer)) or neighbours not in _DIAGONALS:
             raise ValueError(f"neighbours must be 4 or 8 (2-d), 6 or 26 (3-d), got {neighbours!r}")
         ndim, diagonal = _DIAGONALS[neighbours]
-        for i, shape in enumerate(shapes):
-            if len(shape) != ndim or min(shape) < 0:
+        check_listed(shapes, "shapes")
+        found = [whole_numbers(shape, f"shape of example {i}") for i, shape in enumerate(shapes)]
+        for i, own in enumerate(found):
+            if own.shape != (ndim,) or own.min() < 0:
                 raise ValueError(
                     f"shape of example {i} must be {ndim} sizes of at least 0 for {neighbours} "
-                    f"neighbours, got {tuple(shape)}"
+                    f"neighbours, got {own.tolist()}"
                 )
-        self.shapes = [tuple(int(size) for size in shape) for shape in shapes]
+        self.shapes = [tuple(map(int, own)) for own in found]
         self.directions = _steps(ndim, diagonal)
         whole = [math.prod(shape) for shape in self.shapes]
         refuse_huge(np.array(whole, dtype=np.float64), "the number of pixels")

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chordal._validate import check_listed, whole_numbers
 from chordal.structures._base import Ints, Structure, counts_per_variable, offsets_of
 
 
@@ -32,6 +33,7 @@ class Tree(Structure):
     """
 
     def __init__(self, parents: Sequence[ArrayLike], n_labels: int | ArrayLike) -> None:
+        check_listed(parents, "parents")
         trees = [_checked(of_example, i) for i, of_example in enumerate(parents)]
         variables = offsets_of([len(tree) for tree in trees])
         parent = np.concatenate([np.zeros(0, dtype=np.int64), *trees])
@@ -44,8 +46,8 @@ class Tree(Structure):
 
 
 def _checked(parents: ArrayLike, example: int) -> Ints:
-    array = np.asarray(parents, dtype=np.int64)
-    n = len(array)
+    array = whole_numbers(parents, f"parents of example {example}").astype(np.int64, copy=False)
+    n = array.size
     if array.ndim != 1:
         raise ValueError(f"parents of example {example} must be a 1-d array, got {array.ndim}-d")
     if n and (array.min() < -1 or array.max() >= n):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal._validate import check_sequences, own_integers
+from chordal._validate import check_sequences, is_sparse, own_integers
 from chordal.structures import offsets_of, read_only
 
 Cells = NDArray[np.uint32]
@@ -93,10 +93,13 @@ class Columns:
         lengths: list[int] = []
         n_columns = None
         for i, sequence in enumerate(sequences):
+            if not _is_list(sequence):
+                raise TypeError(f"X[{i}] must be a list of rows, got {type(sequence).__name__}")
             lengths.append(len(sequence))
             for t, row in enumerate(sequence):
-                if isinstance(row, str):
-                    raise TypeError(f"X[{i}][{t}] must be a list of strings, got a str")
+                if not _is_list(row):
+                    got = type(row).__name__
+                    raise TypeError(f"X[{i}][{t}] must be a list of strings, got a {got}")
                 if n_columns is None:
                     n_columns = len(row)
                 if len(row) != n_columns:
@@ -238,6 +241,14 @@ def check_total(name: str, lengths: Ints, total: int, of: str) -> None:
 def _check_size(n_bytes: int) -> None:
     if n_bytes >= 2**32:
         raise ValueError(f"the text must be smaller than 4 GiB, got {n_bytes} bytes")
+
+
+def _is_list(values: object) -> bool:
+    """Whether the values are a list, tuple or array, of rows or of cells."""
+    listed = isinstance(values, (list, tuple)) or (
+        hasattr(values, "__len__") and hasattr(values, "__getitem__") and not is_sparse(values)
+    )
+    return listed and not isinstance(values, (str, bytes, dict)) and getattr(values, "ndim", 1) > 0
 
 
 def _encoded(cell: object, i: int, t: int) -> bytes:

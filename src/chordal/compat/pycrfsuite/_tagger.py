@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +109,8 @@ class Tagger:
             n = len(sequence)
         if n == 0:
             return 0.0
+        if not isinstance(pos, Integral):
+            raise TypeError(f"the position must be an integer, got {pos!r}")
         if not 0 <= pos < n:
             raise ValueError(f"The position, {pos} is out of range of {n}")
         raise unknown(y)

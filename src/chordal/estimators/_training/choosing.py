@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chordal._errors import UnsupportedError
 from chordal._optional import installed
-from chordal._validate import check_choice, check_function, check_number, generator_from
+from chordal._validate import check_choice, check_function, check_number, generator_from, is_sparse
 from chordal.estimators._asking import WAYS
 from chordal.estimators._training.groups import check_groups, members
 from chordal.estimators._training.preparing import is_stored
@@ -44,8 +44,18 @@ class Data(NamedTuple):
     start: Floats  # weights at zero, or those that are known
 
 
+#: Arrays in their place would fail where they are compared.
+_NO_ARRAYS = frozenset(
+    {"objective", "solver", "inference", "prediction", "random_state", "warm_start", "class_weight"}
+    | {"ignore_label", "transitions", "fit_intercept", "ends", "directions", "contrast", "tables"}
+)
+
+
 def check_settings(estimator: BaseCRF) -> None:
     """Raise an error for settings that are not valid numbers or names."""
+    for name, value in vars(estimator).items():
+        if name in _NO_ARRAYS and (getattr(value, "ndim", 0) > 0 or is_sparse(value)):
+            raise TypeError(f"{name} must not be an array, got {type(value).__name__}")
     check_number("l1", estimator.l1)
     if estimator.tol is not None:
         check_number("tol", estimator.tol)

@@ -56,7 +56,7 @@ class Places:
         """The number of the variable that users call this; negative numbers count from the end."""
         if len(self.names):
             given = tuple(at) if isinstance(at, list) else at
-            if given not in self.names:
+            if getattr(given, "ndim", 0) or given not in self.names:
                 some = ", ".join(map(repr, list(self.names)[:10]))
                 more = ", …" if len(self.names) > 10 else ""
                 raise ValueError(f"at must be one of {some}{more}; got {at!r}")
