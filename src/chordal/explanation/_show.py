@@ -80,8 +80,6 @@ def show(
         raise TypeError(f"tokens must be a list of words, got {type(tokens).__name__}")
     elif len(tokens) != len(labels):
         raise ValueError(f"tokens must be {len(labels)}, one per {places.word}, got {len(tokens)}")
-    if text is not None and not isinstance(text, str):
-        raise TypeError(f"text must be a str or None, got {type(text).__name__}")
     words = [str(token) for token in tokens]
     whole, offsets = placed(words, text)
     spans, kinds = _spans(example, labels, chances)
