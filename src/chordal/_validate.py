@@ -127,7 +127,9 @@ def whole_numbers(values: object, what: str) -> NDArray[np.integer[Any]]:
     array = array_of(values)
     if array.dtype.kind == "i":
         return array
-    if array.dtype.kind in "buf" or array.size == 0:
+    if array.dtype.kind == "u":  # beyond int64 is beyond any limit
+        return np.minimum(array, np.iinfo(np.int64).max).astype(np.int64)
+    if array.dtype.kind in "bf" or array.size == 0:
         with np.errstate(invalid="ignore"):  # NaN and what is beyond int64 differ afterwards
             whole = np.zeros(array.shape, np.int64) if array.size == 0 else array.astype(np.int64)
         if (whole == array).all():

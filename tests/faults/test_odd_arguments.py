@@ -92,7 +92,7 @@ def test_labels_and_places_that_are_arrays(crf):
     for wrong in (3, "ab", sp.eye(2)):
         with pytest.raises(TypeError, match="tokens must be a list of words"):
             show(crf, ROWS[0], wrong)
-    with pytest.raises(TypeError, match="text must be a str or None, got list"):
+    with pytest.raises(TypeError, match="text must be a str in which the tokens stand, got list"):
         show(crf, ROWS[0], ["x", "y"], text=["x y"])
 
 
