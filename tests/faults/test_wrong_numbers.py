@@ -60,7 +60,7 @@ def test_weights_that_fit():
     assert INFERENCE.resolve("chain").marginals(MODEL, weight).parts.unary.sum() == 300.0
 
 
-@pytest.mark.parametrize("value", [*NO_NUMBERS, [2.5], [np.nan], [10**30], [np.uint64(2**63)]])
+@pytest.mark.parametrize("value", [*NO_NUMBERS, [2.5], [np.nan], [10**30]])
 def test_counts_that_are_no_whole_numbers(value):
     for make in (
         lambda: Chain(value, 2),
