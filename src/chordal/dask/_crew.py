@@ -95,6 +95,7 @@ class DaskCrew:
 
     def __init__(self, client: Client, timeout: float = 120.0, dtype: str = "float64") -> None:
         self.client, self.timeout, self.dtype = client, timeout, dtype
+        self._answers: list[Future] = []
 
     def require(self, estimator: Estimator) -> None:
         """Raise an error if a worker lacks a package of the estimator: it would die."""
@@ -215,11 +216,11 @@ class DaskCrew:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             given = vectors if len(groups) <= FEW else [self.share(own) for own in vectors]
-            asked = (n, plus, given, *question)
-            found = [
-                self.client.submit(_corner, own.parts, own.first, *asked, key=f"{name}-{k}")
-                for k, own in enumerate(groups)
-            ]
+            rows = [(own.parts, own.first, n, plus, given, *question) for own in groups]
+            keys = [f"{name}-{k}" for k in range(len(groups))]
+            found = self.client.map(_corner, *map(list, zip(*rows, strict=True)), key=keys)
+        # The client sends a message every 10 ms at most: those about the last answers go after.
+        self._answers = found
         level = found
         while len(level) > FEW:
             level = [
