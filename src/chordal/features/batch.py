@@ -339,13 +339,22 @@ class Batch:
         do, and where each mini-batch begins. One of some size is cut in four: threads have
         something to share.
         """
+        n = len(order)
+        return self.within(n_labels, [(a, min(a + size, n)) for a in range(0, n, size)], order, 4)
+
+    def within(
+        self, n_labels: LabelCounts, runs: Sequence[tuple[int, int]], order: Ints, most: int = 1
+    ) -> tuple[list[tuple[int, int]], list[int]]:
+        """Limits of shards of the examples in this order that end where these runs do, and where
+        each run begins. A run of some size is cut into `most`, or into more if it is large.
+        """
         units, cells = self.work(n_labels)
         units = units[order]
         grain = 20_000 if self.is_chain else 2_000  # scores
         limits, cuts = [], [0]
-        for first in range(0, len(units), size):
-            own = units[first : first + size]
-            wanted = min(4, int(own.sum()) * cells // grain)
+        for first, last in runs:
+            own = units[first:last]
+            wanted = min(most, int(own.sum()) * cells // grain)
             limits += [(first + a, first + b) for a, b in shard_limits(own, cells, wanted)]
             cuts.append(len(limits))
         return limits, cuts

@@ -228,20 +228,21 @@ def shards_of(layout: Layout, parts: Parts, plan: Plan) -> tuple[Sequence[Shard]
     single examples take them in blocks, so that few have to be in memory.
     """
     solver, outline, weight = plan.solver, parts.outline, plan.weight
-    n, order, cuts = parts.n_examples, None, None
+    n, size, order, cuts = parts.n_examples, solver.batch_size, None, None
     in_blocks = solver.asks is ExampleOracle and parts.n_blocks > 1
-    if solver.mixes and (in_blocks or solver.batch_size is not None):
+    if solver.mixes and (in_blocks or size is not None):
         order = np.random.default_rng(solver.random_state).permutation(n)
+    given = np.arange(n) if order is None else order
+    blocks = parts.blocks(given) if in_blocks else []
     if in_blocks:
-        limits = parts.blocks(np.arange(n) if order is None else order)
-        cuts = list(range(len(limits) + 1))
-    elif order is not None and solver.batch_size is not None:
-        limits, cuts = outline.minibatches(layout.counts, solver.batch_size, order)
+        limits, cuts = outline.within(layout.counts, blocks, given)
+    elif size is not None:
+        limits, cuts = outline.minibatches(layout.counts, size, given)
     else:
         limits = outline.limits(layout.counts, training=True)
     chains = outline.is_chain and not single_examples(solver.asks, layout, plan.objective)
     if asks_examples(solver.asks) and not chains:
-        cuts = [0, *(end for _, end in limits)] if in_blocks else None
+        cuts = [0, *(end for _, end in blocks)] if in_blocks else None
         limits = [(i, i + 1) for i in range(n)]
     if order is not None:
         weight = None if weight is None else weight[order]
