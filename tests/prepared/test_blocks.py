@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chordal import ChainCRF, Checkpoint, CliqueTemplate, GraphCRF, TemplateCRF
-from chordal.estimators._training import preparing
+from chordal.estimators._training import preparing, stored
 from chordal.features import Spilled, parts
 from chordal.features.clique_template import itself
 from chordal.oracle.chains import ChainExamples
@@ -160,3 +160,17 @@ def test_a_checkpoint_in_the_middle_is_gone_on_from(solver, tmp_path):
         model().set_params(random_state=7).fit(data, checkpoint=kept, callback=killed)
     found = model().set_params(random_state=7).fit(data, checkpoint=kept)
     np.testing.assert_array_equal(found.weights_, whole.weights_)
+
+
+def test_a_data_set_alone_shares_its_vocabulary_with_the_model(tmp_path, monkeypatch):
+    """A copy of a large vocabulary would be the largest thing in memory."""
+    seen = []
+    made = stored.merged_readers
+    monkeypatch.setattr(
+        stored, "merged_readers", lambda readers: (seen.append(readers), made(readers))[1]
+    )
+    model = ChainCRF(max_iter=2)
+    model.fit(model.prepare(tmp_path / "data", X, Y))
+    assert model.reader_.inputs[0] is seen[0][0].inputs[0]
+    model.set_params(warm_start=True).fit(tmp_path / "data")
+    assert model.reader_.inputs[0] is not seen[1][0].inputs[0]

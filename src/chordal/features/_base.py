@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,18 +82,33 @@ class SeenList:
         return SeenRows(counts, (offsets_of(pairs), outputs, self.times))
 
 
+PIECE = 1 << 17  # keys that are merged at a time, to save memory
+
+
 def added(a: Ints, times: Ints, b: Ints, more: Ints) -> tuple[Ints, Ints]:
     """The merged rising keys of two lists, and the sum of their counts.
 
     >>> added(np.array([1, 4]), np.array([2, 1]), np.array([0, 4]), np.array([1, 5]))
     (array([0, 1, 4]), array([1, 2, 6]))
     """
-    keys = np.concatenate([a, b])
-    order = np.argsort(keys, kind="stable")  # two runs that rise: merged
-    keys = keys[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    sums = np.concatenate([times, more])[order]
-    return keys[first], np.add.reduceat(sums, first) if len(first) else sums
+    if len(a) < len(b):
+        a, times, b, more = b, more, a, times
+    keys, sums = (np.empty(len(a) + len(b), dtype=np.int64) for _ in range(2))
+    n = 0
+    cuts = [*range(0, max(len(a), 1), PIECE), len(a)]
+    others = [0, *np.searchsorted(b, a[cuts[1:-1]]), len(b)]
+    for (first, last), (begin, end) in zip(pairwise(cuts), pairwise(others), strict=True):
+        found = np.concatenate([a[first:last], b[begin:end]])
+        order = np.argsort(found, kind="stable")  # two runs that rise: merged
+        found = found[order]
+        new = np.flatnonzero(np.diff(found, prepend=-1))
+        counts = np.concatenate([times[first:last], more[begin:end]])[order]
+        keys[n : n + len(new)] = found[new]
+        sums[n : n + len(new)] = np.add.reduceat(counts, new) if len(new) else counts
+        n += len(new)
+    keys.resize(n, refcheck=False)  # in place: a copy would take as much again
+    sums.resize(n, refcheck=False)
+    return keys, sums
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,9 @@ def _merged(readers: Sequence[Reader], k: int) -> tuple[Input | None, Columns]:
     columns: Columns = [None] * len(inputs)
     if not given:
         return None, columns
-    first, whole = given[0][0], copy.deepcopy(given[0][1])
+    first, whole = given[0]
+    if len(given) > 1:  # a vocabulary is large, so one that does not grow is shared
+        whole = copy.deepcopy(whole)
     for i, own in given[1:]:
         try:
             columns[i] = _added(whole, own)

@@ -265,24 +265,28 @@ class Candidates(NamedTuple):
 def candidates(objective: Objective, shards: Sequence[Shard]) -> Candidates:
     """The best methods for the structures of these shards."""
     question = min(objective.needs, default="map")
-    structures = [shard.frame.structure for shard in shards]
-    # The tables of a matching are known before any weights are, and some methods ask for them.
-    models = [
-        s.frame if isinstance(s.frame.structure, Matching) else s.frame.structure for s in shards
-    ]
     # Planes through nearly best labellings are valid, and many are asked for. A likelihood with
     # approximate marginals has another optimum.
     most = MAX_WORK if question == "map" else inf
-    chosen = [choose(model, question, Pace.MOMENTS, max_work=most) for model in models]
-    largest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
+    chosen, n_cliques = [], []
+    for shard in shards:  # in a file, they leave memory as the loop goes on
+        structure = shard.frame.structure
+        # The tables of a matching are known before any weights are, and some methods ask for them.
+        model = shard.frame if isinstance(structure, Matching) else structure
+        chosen.append(choose(model, question, Pace.MOMENTS, max_work=most))
+        n_cliques.append(structure.n_cliques)
+    largest = n_cliques.index(max(n_cliques))
     methods = {method.name: method for method in chosen}
-    return Candidates(methods, structures[largest].n_cliques, chosen[largest])
+    return Candidates(methods, n_cliques[largest], chosen[largest])
 
 
 def supporting(methods: Mapping[str, Inference], shards: Sequence[Shard]) -> set[str]:
     """The names of the methods that work on the structures of all these shards."""
-    structures = [shard.frame.structure for shard in shards]
-    return {name for name, method in methods.items() if all(map(method.supports, structures))}
+    return {
+        name
+        for name, method in methods.items()
+        if all(method.supports(shard.frame.structure) for shard in shards)
+    }
 
 
 def agreed(found: Sequence[Candidates], supported: Sequence[Collection[str]]) -> Inference:

@@ -384,7 +384,8 @@ def judged(
 
     Ctrl-C ends this step too.
     """
-    structures = [shard.frame.structure for shard in work.shards]
+    # Shards may lie in a file, whose pages leave memory as the loop goes on.
+    structures = (shard.frame.structure for shard in work.shards)
     exact = not plan.objective.needs or all(map(inference.exact_on, structures))
     known = {"solver": plan.solver.name, "inference": inference.name, "exact": exact}
     if solution.status is Status.INTERRUPTED:
@@ -393,7 +394,7 @@ def judged(
     try:
         if not exact:
             known["inference_converged"] = converged(inference, plan.objective, *model)
-        if not all(own.is_forest for own in structures):
+        if not all(shard.frame.structure.is_forest for shard in work.shards):
             known |= prediction_facts(estimator, plan.objective, *model)
     except KeyboardInterrupt:
         solution = replace(solution, status=Status.INTERRUPTED)
