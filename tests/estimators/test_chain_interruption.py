@@ -29,7 +29,7 @@ seen = []
 
 def callback(state):
     seen.append((state.value, state.weights.copy()))
-    print("iteration", state.iteration, flush=True)
+    print(f"iteration {state.iteration}", flush=True)
 
 
 with warnings.catch_warnings(record=True) as said:
@@ -41,6 +41,7 @@ caught = time.time()
 penalty = l1 * np.abs(crf.weights_).sum() + 0.5 * crf.l2 * crf.weights_ @ crf.weights_
 again = pickle.loads(pickle.dumps(crf))
 best = min(seen, key=lambda s: s[0])
+print()  # Ctrl-C may have cut a line
 print(json.dumps({
     "caught": caught,
     "status": crf.fit_report_.status.name,
