@@ -223,6 +223,13 @@ def test_sums_that_overflow(inference):
         graph(inference)(unary, labels, tables=tables)
 
 
+def test_the_entropy_of_scores_whose_sum_overflows():
+    steps = torch.full((1, 4, 2), 1e308, dtype=torch.float64)
+    for ask in (graph().entropy, chain().entropy):
+        with pytest.raises(ValueError, match=r"overflows: .*scale the"):
+            ask(steps)
+
+
 def test_costs_that_are_large():
     steps, tags = torch.zeros(1, 3, 2, dtype=torch.float64), torch.zeros(1, 3).long()
     assert chain().hinge_loss(steps, tags, cost=2**70).isfinite()

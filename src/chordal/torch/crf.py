@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from chordal._validate import check_choice
 from chordal.torch import _checks, _kernel_answers, _recursions
-from chordal.torch._graph_checks import check_scores
+from chordal.torch._graph_checks import check_answer, check_scores
 from chordal.torch._operators import MOST_TAGS, kernels_serve
 from chordal.torch._scores import (
     FORBIDDEN,
@@ -187,7 +187,8 @@ class CRF(nn.Module):
     ) -> Tensor:
         """log Z of each sequence, [batch]."""
         scores = self._scores(emissions, mask, transitions)
-        return self._engine(scores).log_partition(scores)
+        value = self._engine(scores).log_partition(scores)
+        return check_answer(value, "log_partition", "scale the emissions")
 
     def marginals(
         self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
@@ -260,7 +261,8 @@ class CRF(nn.Module):
         marginals, pairs = engine.expectations(scores._replace(transitions=tables))
         emissions = scores.emissions.masked_fill(marginals == 0.0, 0.0)
         tables = tables.masked_fill(pairs == 0.0, 0.0)  # 0 × −inf would be NaN
-        return log_z - (marginals * emissions).sum((1, 2)) - (pairs * tables).sum((1, 2, 3))
+        mean = (marginals * emissions).sum((1, 2)) + (pairs * tables).sum((1, 2, 3))
+        return check_answer(log_z - mean, "entropy", "scale the emissions")
 
     def span_probability(
         self,

@@ -257,7 +257,8 @@ class StructuredCRF(nn.Module):
 
     def entropy(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
         """The entropy of each example's labelling, in nats, [batch]."""
-        return self.answers.entropy(self._scores(unary, tables))
+        entropy = self.answers.entropy(self._scores(unary, tables))
+        return _graph_checks.check_answer(entropy, "entropy", "scale the scores")
 
     def _shape(self, n_tables: int) -> tuple[int, ...]:
         """The shape of `n_tables` tables; if cliques differ in size, of all the layer's tables."""
