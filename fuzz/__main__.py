@@ -223,9 +223,10 @@ def child(name: str, engine: str, seconds: float, seed: int) -> None:
                 del sys.modules[module]
         with atheris.instrument_imports(include=["chordal"], enable_loader_override=False):
             from fuzz.calls import calls as again
+            from fuzz.layers import layers as networks
             from fuzz.readers import TARGETS as guided
 
-            target = {**guided, "calls": again}[name]()
+            target = {**guided, "calls": again, "layers": networks}[name]()
     else:
         target = ALL[name]()
     resource.setrlimit(resource.RLIMIT_AS, (_used() + MEMORY, resource.RLIM_INFINITY))

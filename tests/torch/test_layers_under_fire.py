@@ -223,11 +223,24 @@ def test_sums_that_overflow(inference):
         graph(inference)(unary, labels, tables=tables)
 
 
-def test_the_entropy_of_scores_whose_sum_overflows():
-    steps = torch.full((1, 4, 2), 1e308, dtype=torch.float64)
-    for ask in (graph().entropy, chain().entropy):
+def test_answers_for_scores_whose_sum_overflows():
+    steps, crf = torch.full((1, 4, 2), 1e308, dtype=torch.float64), CRF(2, True, backend="torch")
+    questions = crf.log_partition, crf.entropy, crf.marginals, crf.transition_marginals
+    for ask in (graph().entropy, *questions):
         with pytest.raises(ValueError, match=r"overflows: .*scale the"):
             ask(steps)
+
+
+@pytest.mark.parametrize("question", ["entropy", "marginals", "transition_marginals"])
+def test_kernels_answer_such_scores_or_say_that_they_overflow(question):
+    steps, crf = torch.full((1, 4, 2), 1e308, dtype=torch.float64), CRF(2, True, backend="kernels")
+    said, answer = "", steps
+    try:
+        answer = getattr(crf, question)(steps)
+    except ValueError as error:
+        said = str(error)
+    assert not answer.isnan().any()
+    assert not said or "overflows" in said
 
 
 def test_costs_that_are_large():

@@ -195,7 +195,8 @@ class CRF(nn.Module):
     ) -> Tensor:
         """The probability of every tag at every step, in the shape of emissions; 0 at steps off."""
         scores = self._scores(emissions, mask, transitions)
-        return self._unbatched(self._engine(scores).expectations(scores)[0])
+        found = self._engine(scores).expectations(scores)[0]
+        return self._unbatched(check_answer(found, "marginals", "scale the emissions"))
 
     def transition_marginals(
         self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
@@ -207,7 +208,8 @@ class CRF(nn.Module):
         scores = self._scores(emissions, mask, transitions)
         shape = (*scores.emissions.shape, self.num_tags)
         scores = scores._replace(transitions=scores.transitions.expand(shape))
-        return self._unbatched(self._engine(scores).expectations(scores)[1])
+        found = self._engine(scores).expectations(scores)[1]
+        return self._unbatched(check_answer(found, "transition_marginals", "scale the emissions"))
 
     def k_best(
         self,
