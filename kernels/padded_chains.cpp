@@ -16,6 +16,9 @@ std::string text_of(const Misfit& misfit) {
     std::string place;
     if (misfit.sequence >= 0) place += "sequence " + number(misfit.sequence) + ", ";
     if (misfit.step >= 0) place += "step " + number(misfit.step) + ", ";
+    if (misfit.of == Of::sum)
+        return "the sum of scores of sequence " + number(misfit.sequence) +
+               " overflows: they are too large; scale the emissions";
     if (misfit.of == Of::tag)
         return "tags: " + place.substr(0, place.size() - 2) + " is " + number(misfit.tag) +
                ", which is not a tag";

@@ -46,9 +46,9 @@ struct PaddedScores {
 
 enum class Tying { all, sequence, step };
 
-// What is wrong with a score or a tag, and where; -1 where sequences or steps share a score.
+// What is wrong with a score, a tag or a sum of scores, and where; -1 where sequences or steps share a score.
 struct Misfit {
-    enum class Of { emission, start, end, transition, tag } of;
+    enum class Of { emission, start, end, transition, tag, sum } of;
     Int sequence, step, tag;
     double value;
     Int from = -1;  // the tag before, of a transition

@@ -54,7 +54,9 @@ protected:
         if (!done) return -2;
         return infeasible_ < static_cast<Int>(x_.sequences) ? infeasible_.load() : -1;
     }
+    // Keeps the first sequence whose score, or log Z, is −inf; throws if one overflows.
     void note(Int sequence, double score) {
+        if (!(score < -kForbidden)) throw Misfit{Misfit::Of::sum, sequence, -1, -1, score};
         Int first = infeasible_;
         while (score == kForbidden && sequence < first &&
                !infeasible_.compare_exchange_weak(first, sequence)) {

@@ -78,8 +78,8 @@ private:
                 tags(first + c, steps[k]) = chains.best[c][k];
             const double total =
                 possible ? score_of(first + c, chains.length[c], steps, chains.best[c]) : kForbidden;
-            note(static_cast<Int>(first + c), total);
             score[first + c] = static_cast<T>(total);
+            note(static_cast<Int>(first + c), std::max<double>(total, score[first + c]));  // T may overflow
         }
         return true;
     }

@@ -223,24 +223,74 @@ def test_sums_that_overflow(inference):
         graph(inference)(unary, labels, tables=tables)
 
 
-def test_answers_for_scores_whose_sum_overflows():
-    steps, crf = torch.full((1, 4, 2), 1e308, dtype=torch.float64), CRF(2, True, backend="torch")
-    questions = crf.log_partition, crf.entropy, crf.marginals, crf.transition_marginals
-    for ask in (graph().entropy, *questions):
-        with pytest.raises(ValueError, match=r"overflows: .*scale the"):
-            ask(steps)
+TAGS = torch.tensor([[0, 1, 0, 1]])
+OF_CHAINS = {
+    "log_partition": lambda crf, x: crf.log_partition(x),
+    "entropy": lambda crf, x: crf.entropy(x),
+    "marginals": lambda crf, x: crf.marginals(x),
+    "transition_marginals": lambda crf, x: crf.transition_marginals(x),
+    "decode": lambda crf, x: crf.decode(x),
+    "viterbi": lambda crf, x: crf.viterbi(x),
+    "k_best": lambda crf, x: crf.k_best(x, 2),
+    "sample": lambda crf, x: crf.sample(x),
+    "forward": lambda crf, x: crf(x, TAGS),
+    "forward, a tag unknown": lambda crf, x: crf(x, torch.tensor([[0, -100, 0, 1]])),
+    "forward, sets": lambda crf, x: crf(x, torch.ones(1, 4, 2).bool()),
+    "forward, distributions": lambda crf, x: crf(x, torch.full((1, 4, 2), 0.5)),
+    "hinge_loss": lambda crf, x: crf.hinge_loss(x, TAGS),
+    "softmax_margin_loss": lambda crf, x: crf.softmax_margin_loss(x, TAGS),
+}
 
 
-@pytest.mark.parametrize("question", ["entropy", "marginals", "transition_marginals"])
-def test_kernels_answer_such_scores_or_say_that_they_overflow(question):
-    steps, crf = torch.full((1, 4, 2), 1e308, dtype=torch.float64), CRF(2, True, backend="kernels")
-    said, answer = "", steps
-    try:
-        answer = getattr(crf, question)(steps)
-    except ValueError as error:
-        said = str(error)
-    assert not answer.isnan().any()
-    assert not said or "overflows" in said
+@pytest.mark.parametrize("size", [5e307, 1e308, 1.7e308])
+@pytest.mark.parametrize("backend", ["kernels", "torch"])
+@pytest.mark.parametrize("question", OF_CHAINS)
+def test_chains_whose_sum_overflows(question, backend, size):
+    steps = torch.full((1, 4, 2), size, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(ValueError, match=r"overflows: .*scale the emissions"):
+        OF_CHAINS[question](CRF(2, True, backend=backend), steps)
+
+
+@pytest.mark.parametrize("backend", ["kernels", "torch"])
+@pytest.mark.parametrize("question", OF_CHAINS)
+def test_chains_near_overflow_answer_with_numbers_or_say_so(question, backend):
+    rng, crf = np.random.default_rng(0), CRF(2, True, backend=backend)
+    for _ in range(30):
+        steps = torch.tensor(rng.choice([0.0, 5.7, 1e308, -1e308, -1.7e308, -INF], (1, 4, 2)))
+        answer, said = None, ""
+        try:
+            answer = OF_CHAINS[question](crf, steps)
+        except ValueError as error:  # also InfeasibleError
+            said = str(error)
+        assert answer is not None or "overflows" in said or "is allowed" in said
+        for own in answer if isinstance(answer, tuple) else [] if answer is None else [answer]:
+            assert not torch.as_tensor(own).isnan().any()
+
+
+def test_the_best_tags_of_scores_that_overflow_in_float32():
+    steps = torch.full((1, 4, 2), 3e38)
+    with pytest.raises(ValueError, match="the sum of scores of sequence 0 overflows"):
+        CRF(2, True, backend="kernels").viterbi(steps)
+
+
+@pytest.mark.parametrize(
+    "question", ["marginals", "clique_marginals", "log_partition", "entropy", "decode", "k_best"]
+)
+@pytest.mark.parametrize("size", [1e308, -1e308])
+def test_graphs_whose_sum_overflows(question, size):
+    nodes, more = torch.full((1, 4, 2), size, dtype=torch.float64), [2] * (question == "k_best")
+    with pytest.raises(ValueError, match=r"at most .* in size or -inf, or their sums"):
+        getattr(graph(), question)(nodes, *more)
+
+
+@pytest.mark.filterwarnings("ignore:the iterations")
+def test_beliefs_and_losses_of_scores_that_overflow():
+    nodes = torch.full((1, 4, 2), -1e308, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"clique_marginals overflows: .*scale the scores"):
+        graph("loopy_bp").clique_marginals(nodes)
+    for ask in (graph("mean_field").hinge_loss, graph("mean_field").score):
+        with pytest.raises(ValueError, match=r"(hinge_loss|score) overflows: .*scale the scores"):
+            ask(-nodes, torch.zeros(1, 4).long())
 
 
 def test_costs_that_are_large():

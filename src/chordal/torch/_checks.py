@@ -43,8 +43,14 @@ def check_cost(cost: object) -> None:
 
 
 def check_possible(log_z: Tensor) -> Tensor:
-    """log Z [B], unless that of an example is −inf: none of its labellings is allowed."""
+    """log Z or best scores [B], unless one is −inf, as nothing is allowed, or overflows."""
     if looks_at_numbers(log_z) and not torch.onnx.is_in_onnx_export():
+        large = ~(log_z < torch.inf)
+        if bool(large.any()):
+            raise ValueError(
+                f"the sum of scores of sequence {int(large.nonzero()[0, 0])} overflows: they are "
+                "too large; scale the emissions"
+            )
         nothing = log_z == FORBIDDEN
         if bool(nothing.any()):
             raise InfeasibleError(int(nothing.nonzero()[0, 0]))

@@ -71,8 +71,8 @@ def check_possible(scores: Tensor, dim: int) -> None:
 
 
 def check_answer(answer: Tensor, name: str, advice: str) -> Tensor:
-    """An answer, unless it is not a number: scores or parameters were too large."""
-    if looks_at_numbers(answer) and bool(answer.isnan().any()):
+    """An answer, unless it is NaN or +inf: scores or parameters were too large."""
+    if looks_at_numbers(answer) and not bool((answer < torch.inf).all()):
         raise ValueError(
             f"{name} overflows: scores or parameters are too large for {answer.dtype}, or are not "
             f"numbers; {advice}"

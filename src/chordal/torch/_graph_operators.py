@@ -78,6 +78,7 @@ def _read(asked: Asked) -> tuple[Potentials, Inference]:
     raw = (x.detach().cpu().contiguous().numpy().tobytes() for x in asked[2:6])
     frame = _frame(tuple(asked.unary.shape), *raw)
     potentials = frame.like(_array(asked.unary), _array(asked.tables))
+    potentials.check()  # what could overflow
     return potentials, INFERENCE.resolve(asked.method)
 
 

@@ -182,6 +182,7 @@ def k_best(scores: Scores, k: int, pad: int) -> tuple[Tensor, Tensor]:
     score, place = (last + steps.end).reshape(batch, -1).topk(k, 1)
     _, (tags,) = scan(back, place, [pointers], reverse=True)
     score = torch.where(steps.on.any(1, keepdim=True), score, only)
+    check_possible(score[:, 0])
     there = steps.on.unsqueeze(1) & (score > FORBIDDEN).unsqueeze(2)
     return torch.where(there, tags.permute(1, 2, 0), pad), score
 

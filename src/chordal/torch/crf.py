@@ -23,6 +23,7 @@ from chordal.torch._scores import (
 from chordal.torch.constraints import AllowedTransitions, checked
 
 BACKENDS = ("auto", "kernels", "torch")
+ADVICE = "scale the emissions"
 
 
 class CRF(nn.Module):
@@ -188,7 +189,7 @@ class CRF(nn.Module):
         """log Z of each sequence, [batch]."""
         scores = self._scores(emissions, mask, transitions)
         value = self._engine(scores).log_partition(scores)
-        return check_answer(value, "log_partition", "scale the emissions")
+        return check_answer(value, "log_partition", ADVICE)
 
     def marginals(
         self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
@@ -196,7 +197,7 @@ class CRF(nn.Module):
         """The probability of every tag at every step, in the shape of emissions; 0 at steps off."""
         scores = self._scores(emissions, mask, transitions)
         found = self._engine(scores).expectations(scores)[0]
-        return self._unbatched(check_answer(found, "marginals", "scale the emissions"))
+        return self._unbatched(check_answer(found, "marginals", ADVICE))
 
     def transition_marginals(
         self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
@@ -209,7 +210,7 @@ class CRF(nn.Module):
         shape = (*scores.emissions.shape, self.num_tags)
         scores = scores._replace(transitions=scores.transitions.expand(shape))
         found = self._engine(scores).expectations(scores)[1]
-        return self._unbatched(check_answer(found, "transition_marginals", "scale the emissions"))
+        return self._unbatched(check_answer(found, "transition_marginals", ADVICE))
 
     def k_best(
         self,
@@ -264,7 +265,7 @@ class CRF(nn.Module):
         emissions = scores.emissions.masked_fill(marginals == 0.0, 0.0)
         tables = tables.masked_fill(pairs == 0.0, 0.0)  # 0 × −inf would be NaN
         mean = (marginals * emissions).sum((1, 2)) + (pairs * tables).sum((1, 2, 3))
-        return check_answer(log_z - mean, "entropy", "scale the emissions")
+        return check_answer(log_z - mean, "entropy", ADVICE)
 
     def span_probability(
         self,
@@ -327,7 +328,9 @@ class CRF(nn.Module):
         with torch.no_grad():
             best, _ = engine.viterbi(augmented, 0)
             gold, _ = engine.viterbi(scores.held(self._agree(tags)), 0)
-        return _reduced(path_score(augmented, best) - path_score(scores, gold), reduction, scores)
+        highest = check_answer(path_score(augmented, best), "hinge_loss", ADVICE)
+        gain = check_answer(path_score(scores, gold) - highest, "hinge_loss", ADVICE)
+        return -_reduced(gain, reduction, scores)
 
     def softmax_margin_loss(
         self,
@@ -436,11 +439,12 @@ class CRF(nn.Module):
         if tags.dim() == 2:
             return engine.log_likelihood(scores, tags.long(), self.ignore_index)
         if tags.dtype == torch.bool:
-            return engine.log_partition(scores.held(tags)) - engine.log_partition(scores)
-        _checks.check_distributions(tags, scores.mask)
-        return expected_score(scores, tags.to(scores.emissions.dtype)) - engine.log_partition(
-            scores
-        )
+            value = engine.log_partition(scores.held(tags)) - engine.log_partition(scores)
+        else:
+            _checks.check_distributions(tags, scores.mask)
+            mean = expected_score(scores, tags.to(scores.emissions.dtype))
+            value = mean - engine.log_partition(scores)
+        return check_answer(value, "the log-likelihood", ADVICE)
 
     def _agree(self, tags: Tensor) -> Tensor:
         """[batch, steps, num_tags]: what agrees with the tags."""

@@ -157,7 +157,8 @@ class StructuredCRF(nn.Module):
         scores = self._scores(unary, tables)
         _graph_checks.check_labels(labels, unary, self.ignore_index)
         gold = self._gold(scores, labels)
-        return self._reduced(gold - self.answers.log_partition(scores), reduction)
+        value = gold - self.answers.log_partition(scores)
+        return self._reduced(self._sound(value, "the log-likelihood"), reduction)
 
     def pseudo_log_likelihood(
         self,
@@ -177,7 +178,7 @@ class StructuredCRF(nn.Module):
         local = self.topology.conditionals(scores, labels)
         _graph_checks.check_possible(local, 2)
         chosen = local.log_softmax(2).gather(2, labels.unsqueeze(2))
-        return self._reduced(chosen.sum((1, 2)), reduction)
+        return self._reduced(self._sound(chosen.sum((1, 2)), "pseudo_log_likelihood"), reduction)
 
     def hinge_loss(
         self,
@@ -199,8 +200,9 @@ class StructuredCRF(nn.Module):
         price = float(cost) * (~self._agree(labels)).to(scores.unary.dtype)
         augmented = scores._replace(unary=scores.unary + price)
         best = self.answers.decode(augmented)
-        loss = self.topology.score(augmented, best) - self.topology.score(scores, labels)
-        return self._reduced(loss, reduction)
+        highest = self._sound(self.topology.score(augmented, best), "hinge_loss")
+        gain = self._sound(self.topology.score(scores, labels) - highest, "hinge_loss")
+        return -self._reduced(gain, reduction)
 
     def decode(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
         """The best labels [batch, n_variables]; for approximate methods, the most probable
@@ -212,12 +214,12 @@ class StructuredCRF(nn.Module):
         """The score of labels, [batch]: log-probability up to log Z."""
         scores = self._scores(unary, tables)
         labels = self._observed(labels, unary, "score")
-        return self.topology.score(scores, labels)
+        return self._sound(self.topology.score(scores, labels), "score")
 
     def log_partition(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
         """log Z of each example, [batch]."""
         value = self.answers.log_partition(self._scores(unary, tables))
-        return _graph_checks.check_answer(value, "log_partition", "scale the scores")
+        return self._sound(value, "log_partition")
 
     def marginals(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
         """The probability of every label of every variable, in the shape of unary."""
@@ -230,7 +232,8 @@ class StructuredCRF(nn.Module):
         """
         scores = self._scores(unary, tables).untied(self.topology.orders, self.topology.n_cells)
         shape = self._shape(self.topology.n_cliques)
-        return self.answers.clique_marginals(scores).reshape(unary.shape[0], *shape)
+        found = self._sound(self.answers.clique_marginals(scores), "clique_marginals")
+        return found.reshape(unary.shape[0], *shape)
 
     def k_best(
         self, unary: Tensor, k: int, *, tables: Tensor | None = None, pad: int = -1
@@ -241,7 +244,8 @@ class StructuredCRF(nn.Module):
         """
         check_count("k", k)
         check_count("pad", pad, -LARGEST)
-        return self.answers.k_best(self._scores(unary, tables), k, pad)
+        labels, score = self.answers.k_best(self._scores(unary, tables), k, pad)
+        return labels, self._sound(score, "k_best")
 
     def sample(
         self,
@@ -258,7 +262,7 @@ class StructuredCRF(nn.Module):
     def entropy(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
         """The entropy of each example's labelling, in nats, [batch]."""
         entropy = self.answers.entropy(self._scores(unary, tables))
-        return _graph_checks.check_answer(entropy, "entropy", "scale the scores")
+        return self._sound(entropy, "entropy")
 
     def _shape(self, n_tables: int) -> tuple[int, ...]:
         """The shape of `n_tables` tables; if cliques differ in size, of all the layer's tables."""
@@ -342,8 +346,12 @@ class StructuredCRF(nn.Module):
             )
         return labels.long()
 
+    @staticmethod
+    def _sound(answer: Tensor, name: str) -> Tensor:
+        """An answer that did not overflow."""
+        return _graph_checks.check_answer(answer, name, "scale the scores")
+
     def _reduced(self, values: Tensor, reduction: str) -> Tensor:
-        values = _graph_checks.check_answer(values, "the layer", "scale the scores")
         if reduction == "none":
             return values
         if reduction == "sum":
