@@ -1,10 +1,24 @@
 """A cluster of worker processes for the tests of a file."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def workers(n, threads=1, processes=False):
+    """A client of a cluster of its own."""
+    distributed = pytest.importorskip("distributed", reason='needs "chordal[dask]"')
+    with (
+        distributed.LocalCluster(
+            n_workers=n, threads_per_worker=threads, processes=processes, dashboard_address=":0"
+        ) as made,
+        distributed.Client(made) as client,
+    ):
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,10 @@ from sklearn.base import clone
 from chordal import HMM, ChainCRF, Checkpoint, CheckpointError, GraphCRF, TwoStageCRF
 from chordal._errors import UnsupportedError
 
+from .conftest import workers
+
 dask = pytest.importorskip("dask", reason='the tests of chordal.dask need "chordal[dask]"')
-distributed = pytest.importorskip("distributed", reason='needs "chordal[dask]"')
+pytest.importorskip("distributed", reason='needs "chordal[dask]"')
 bag = pytest.importorskip("dask.bag")
 
 from chordal.dask import fit  # noqa: E402
@@ -63,12 +65,7 @@ def pairs(npartitions=4, of=(X, Y)):
 @pytest.fixture(scope="module")
 def one():
     """A cluster of one worker."""
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as made,
-        distributed.Client(made) as client,
-    ):
+    with workers(1) as client:
         yield client
 
 

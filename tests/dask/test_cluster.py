@@ -25,6 +25,8 @@ from chordal import (
 from chordal._errors import UnsupportedError
 from chordal.model_file import load, save
 
+from .conftest import workers
+
 dask = pytest.importorskip("dask", reason='the tests of chordal.dask need "chordal[dask]"')
 distributed = pytest.importorskip("distributed", reason='needs "chordal[dask]"')
 bag = pytest.importorskip("dask.bag")
@@ -61,12 +63,7 @@ def pairs(npartitions=5):
 @pytest.fixture(scope="module")
 def expected():
     """The weights that every fit of `pairs()` has, from a cluster of one."""
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as one,
-        distributed.Client(one) as made,
-    ):
+    with workers(1) as made:
         return cluster.fit(crf(), pairs(), client=made).weights_
 
 
@@ -86,12 +83,7 @@ def test_same_weights_for_one_two_and_three_workers(client, local, expected):
 
 
 def test_same_weights_for_more_groups_than_the_client_adds_up(expected):
-    with (
-        distributed.LocalCluster(
-            n_workers=3, threads_per_worker=3, processes=False, dashboard_address=":0"
-        ) as many,
-        distributed.Client(many) as made,
-    ):
+    with workers(3, threads=3) as made:
         found = cluster.fit(crf(), pairs(), client=made)
         assert np.array_equal(found.weights_, expected)
         fine = cluster.fit(crf(), pairs(30), client=made)  # a tree of several levels
@@ -189,12 +181,7 @@ def test_a_killed_worker_changes_nothing(client, expected):
 
 
 def test_the_only_worker_killed_is_started_again(expected):
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as one,
-        distributed.Client(one) as client,
-    ):
+    with workers(1, processes=True) as client:
         killer = Killer(client, iteration=2)
         model = cluster.fit(crf(), pairs(), client=client, callback=killer)
         assert killer.killed == [2]
@@ -202,13 +189,8 @@ def test_the_only_worker_killed_is_started_again(expected):
 
 
 def test_an_adaptive_cluster(expected):
-    with (
-        distributed.LocalCluster(
-            n_workers=0, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as made,
-        distributed.Client(made) as client,
-    ):
-        made.adapt(minimum=0, maximum=2, interval="100ms", wait_count=1)
+    with workers(0, processes=True) as client:
+        client.cluster.adapt(minimum=0, maximum=2, interval="100ms", wait_count=1)
         model = cluster.fit(crf(), pairs(), client=client)
     assert np.array_equal(model.weights_, expected)
 
@@ -329,10 +311,7 @@ def test_a_cluster_that_is_gone_before_it_is_asked(model):
 
 
 def test_a_cluster_without_workers_is_not_waited_for_without_end():
-    with (
-        distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=":0") as made,
-        distributed.Client(made) as client,
-    ):
+    with workers(0, processes=True) as client:
         started = time.monotonic()
         with pytest.raises(cluster.ClusterError, match="no worker for 1 s"):
             cluster.fit(crf(), pairs(), client=client, timeout=1.0)
@@ -340,17 +319,12 @@ def test_a_cluster_without_workers_is_not_waited_for_without_end():
 
 
 def test_workers_that_all_go_are_not_waited_for_again_and_again(expected):
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as made,
-        distributed.Client(made) as client,
-    ):
+    with workers(1, processes=True) as client:
         gone = []
 
         def stop(state):
             if state.iteration == 2:
-                made.scale(0)
+                client.cluster.scale(0)
                 while client.nthreads():
                     time.sleep(0.05)
                 gone.append(time.monotonic())

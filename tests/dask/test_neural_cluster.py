@@ -15,8 +15,10 @@ from chordal.estimators import Given, InterruptedFitWarning
 from chordal.estimators._training import preparing
 from chordal.model_file import load, save
 
+from .conftest import workers
+
 dask = pytest.importorskip("dask", reason='the tests of chordal.dask need "chordal[dask]"')
-distributed = pytest.importorskip("distributed", reason='needs "chordal[dask]"')
+pytest.importorskip("distributed", reason='needs "chordal[dask]"')
 torch = pytest.importorskip("torch", reason='networks need "chordal[torch]"')
 bag = pytest.importorskip("dask.bag")
 
@@ -98,12 +100,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def here():
     """A cluster of one worker with three threads, in this process."""
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=3, processes=False, dashboard_address=":0"
-        ) as one,
-        distributed.Client(one) as made,
-    ):
+    with workers(1, threads=3) as made:
         yield made
 
 
@@ -132,12 +129,7 @@ def test_same_weights_for_one_two_and_three_workers(client, local, expected):
 
 
 def test_same_weights_for_more_groups_than_the_client_adds_up(expected):
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=6, processes=False, dashboard_address=":0"
-        ) as many,
-        distributed.Client(many) as made,
-    ):
+    with workers(1, threads=6) as made:
         model, X, y = CASES["tokens"]
         found = cluster.fit(clone(model), parted(X, y), client=made)
     assert np.array_equal(flat(found.module_), expected["tokens"])

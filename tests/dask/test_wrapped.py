@@ -13,8 +13,10 @@ from chordal import HMM, ChainCRF, Dataset, DatasetError, NaiveBayes, TwoStageCR
 from chordal._errors import UnsupportedError
 from chordal.estimators._training import preparing
 
+from .conftest import workers
+
 dask = pytest.importorskip("dask", reason='the tests of chordal.dask need "chordal[dask]"')
-distributed = pytest.importorskip("distributed", reason='needs "chordal[dask]"')
+pytest.importorskip("distributed", reason='needs "chordal[dask]"')
 bag = pytest.importorskip("dask.bag")
 
 import chordal.dask as cluster  # noqa: E402
@@ -56,12 +58,7 @@ def parts(X, y=Y, weight=None, n=4):
 @pytest.fixture(scope="module")
 def alone():
     """Weights from a cluster of one worker, by case."""
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as one,
-        distributed.Client(one) as made,
-    ):
+    with workers(1) as made:
         return {
             case: cluster.fit(fresh(model), parts(X, weight=WEIGHT), client=made).crf_.weights_
             for case, (model, X) in STAGES.items()
