@@ -102,10 +102,16 @@ def _chain(choose: Choices) -> Any:
         options["transitions"] = _scores(choose, n, n)
     if choose.below(3) == 0:
         options["mask"] = _labels(choose, 2, 2, steps)
-    question = choose.one_of([*ON_STEPS, "hinge_loss", "k_best", "sample"])
-    if question in ("forward", "hinge_loss"):
-        cost = {"cost": _number(choose)} if question == "hinge_loss" else {}
+    margins = ["hinge_loss", "softmax_margin_loss"]
+    question = choose.one_of([*ON_STEPS, *margins, "k_best", "sample", "span_probability"])
+    if question in ("forward", *margins):
+        cost = {"cost": _number(choose)} if question in margins else {}
         return getattr(crf, question)(emissions, _labels(choose, n, 2, steps), **options, **cost)
+    if question == "span_probability":
+        wanted = [choose.below(n + 1) for _ in range(choose.below(3))]
+        return crf.span_probability(
+            emissions, [(choose.below(3), choose.below(5), wanted)], **options
+        )
     numbers = [_number(choose)] if question in ("k_best", "sample") else []
     return getattr(crf, question)(emissions, *numbers, **options)
 
