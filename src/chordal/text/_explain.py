@@ -9,6 +9,17 @@ _MACRO = re.compile(
 )
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a template, without blanks around them.
+
+    Characters such as U+2028 and form feeds end no line, as in CRF++.
+
+    >>> lines_of("U:%x[0,0]\\r\\n# B\\u2028B")
+    ['U:%x[0,0]', '# B\\u2028B']
+    """
+    return list(map(str.strip, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
+
+
 def explained(text: str, attribute: str) -> str:
     """What an attribute of a template with this text is about; empty if no line gives it.
 
@@ -16,8 +27,7 @@ def explained(text: str, attribute: str) -> str:
     'column 1, 1 before, in small letters / shape of column 0, 2 after'
     """
     found, longest = "", -1
-    for line in text.splitlines():
-        line = line.strip()
+    for line in lines_of(text):
         if not line or line[0].upper() not in "UB*":
             continue
         parts = list(_MACRO.finditer(line))

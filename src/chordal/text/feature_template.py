@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._validate import check_choice
 from chordal.structures import offsets_of
-from chordal.text._explain import explained
+from chordal.text._explain import explained, lines_of
 from chordal.text.columns import Columns, Ints
 
 DIALECTS = ("crf++", "wapiti")
@@ -133,17 +133,18 @@ class FeatureTemplate:
         states: list[list[Item]] = []
         pairs: list[list[Item]] = []
         self.transitions = False
-        if self.text.count("\n") > MAX_LINES:
-            raise ValueError(f"a template must have at most {MAX_LINES} lines")
         if len(self.text) > MAX_LENGTH:
             raise ValueError(f"a template must have at most {MAX_LENGTH} characters")
-        for number, line in enumerate(map(str.strip, self.text.splitlines()), start=1):
+        lines = lines_of(self.text)
+        if len(lines) > MAX_LINES + 1:  # the last one is empty where the text ends with a newline
+            raise ValueError(f"a template must have at most {MAX_LINES} lines")
+        for number, line in enumerate(lines, start=1):
             if not line or line.startswith("#"):
                 continue
             kind = line[0].upper()
             if kind not in "UB*":
                 raise ValueError(
-                    f"template line {number} must begin with U, B, * or #, got {line!r}"
+                    f"template line {number} must begin with U, B, * or #, got {line!r:.60}"
                 )
             items = list(_items(line, number))
             observes = any(item.kind != "l" for item in items)
