@@ -125,7 +125,7 @@ def test_a_file_of_many_labels(tmp_path):
         tracemalloc.stop()
     facts["labels"]["labels"] = [f"label {k}" for k in range(20_000)]
     write(path, facts, arrays)
-    with pytest.raises(ModelFileError, match="with 20000 labels each would need 3.2 GB"):
+    with pytest.raises(ModelFileError, match=r"with 20000 labels each would need 3\.2 GB"):
         load(path)
 
 

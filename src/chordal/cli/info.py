@@ -44,7 +44,7 @@ def command(
             say(f"{name}:")
             print_facts(value, "  ")
         elif name == "feature_template" and value is not None:
-            from chordal.text._explain import lines_of
+            from chordal.text.feature_template import lines_of
 
             say("feature template:")
             say("\n".join(f"  {line}" for line in lines_of(str(value))))

@@ -39,7 +39,7 @@ from chordal.estimators import ChainCRF
 from chordal.features import VocabularyInput
 from chordal.structures import offsets_of
 from chordal.text import FeatureTemplate
-from chordal.text._explain import lines_of
+from chordal.text.feature_template import lines_of
 
 MEMM, CRF = 1, 2
 

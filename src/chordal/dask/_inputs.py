@@ -86,7 +86,9 @@ def from_tokens(
     """
     keys = [group] if isinstance(group, str) else group
     if not isinstance(keys, (list, tuple)) or not keys:
-        raise TypeError(f"group must be the name of a column, or a list of names; got {group!r:.60}")
+        raise TypeError(
+            f"group must be the name of a column, or a list of names; got {group!r:.60}"
+        )
     parts = _parts(frame, *keys, label, order, *(features or ()))
     tails = [None, *(delayed(_tail, pure=True)(part, group) for part in parts[:-1])]
     read = delayed(_sequences, pure=True)

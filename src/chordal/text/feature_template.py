@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._validate import check_choice
 from chordal.structures import offsets_of
-from chordal.text._explain import explained, lines_of
+from chordal.text._explain import explained
 from chordal.text.columns import Columns, Ints
 
 DIALECTS = ("crf++", "wapiti")
@@ -179,12 +179,23 @@ class FeatureTemplate:
         >>> FeatureTemplate("U0:%x[0,0]\\nU1:%x[-1,1]").explain("U1:NN")
         'column 1, 1 before'
         """
-        return explained(self.text, attribute)
+        return explained(lines_of(self.text), attribute)
 
     def __repr__(self) -> str:
         lines = len(self.unigrams) + len(self.bigrams)
         of = f"{lines} lines, {self.n_columns} columns, dialect {self.dialect!r}"
         return f"<FeatureTemplate: {of}>"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a template, without blanks around them.
+
+    Characters such as U+2028 and form feeds end no line, as in CRF++.
+
+    >>> lines_of("U:%x[0,0]\\r\\n# B\\u2028B")
+    ['U:%x[0,0]', '# B\\u2028B']
+    """
+    return list(map(str.strip, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
 
 
 def _items(line: str, number: int) -> Iterator[Item]:
