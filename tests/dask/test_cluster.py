@@ -265,6 +265,9 @@ def test_what_cannot_work_is_refused_before_any_work(client):
         cluster.fit(crf(), pairs(), bag.from_sequence(Y, npartitions=2), client=client)
     with pytest.raises(ValueError, match="dtype must be one of"):
         cluster.fit(crf(), pairs(), client=client, dtype="float16")
+    for ask in (cluster.fit, cluster.predict, cluster.score):
+        with pytest.raises(TypeError, match=r"client must be a distributed\.Client, got str"):
+            ask(crf().fit(X, Y), pairs(), client="tcp://127.0.0.1:8786")
 
 
 def test_a_cluster_that_goes_away_is_an_error(expected):
@@ -406,6 +409,17 @@ def test_data_frames(client):
         lists = frames.from_pandas(lists, npartitions=3)
     found = cluster.fit(crf(), cluster.from_lists(lists, "x", "y"), client=client)
     np.testing.assert_allclose(found.weights_, crf().fit(X, Y).weights_, rtol=0, atol=1e-5)
+    for read in (cluster.from_tokens, cluster.from_lists):  # before any work
+        with pytest.raises(TypeError, match="frame must be a Dask data frame, got DataFrame"):
+            read(table, "sentence", "tag")
+        with pytest.raises(ValueError, match="no column 'odd'; it has word, shape, tag, sentence"):
+            read(whole, "odd", "tag")
+        with pytest.raises(ValueError, match="no column 'odd'"):
+            read(whole, "sentence", "odd")
+    with pytest.raises(ValueError, match="no column 'odd'"):
+        cluster.from_tokens(whole, "sentence", features=["odd"])
+    with pytest.raises(TypeError, match="group must be the name of a column, or a list of names"):
+        cluster.from_tokens(whole, None)
 
 
 def test_a_prepared_data_set(client, tmp_path):

@@ -2,11 +2,13 @@
 
 import resource
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from chordal import ChainCRF, GraphCRF, MultiLabelCRF, UnsupportedError
+from chordal._container import read, write
 from chordal.inference import INFERENCE
 from chordal.model_file import ModelFileError, load, save
 from chordal.potentials import Potentials
@@ -108,9 +110,46 @@ def test_a_switch_that_is_a_large_number(tmp_path):
     assert (load(tmp_path / "model").predict(table) == expected).all()
 
 
-def test_templates_of_too_many_lines():
-    assert len(FeatureTemplate("U:%x[0,0]\n" * 10_000).attributes([["a"]])[0]) == 10_000
+def test_a_file_of_many_labels(tmp_path):
+    """Tables of pairs of labels are made when they are asked for."""
+    path = tmp_path / "model"
+    save(ChainCRF(transitions="seen").fit([[["a"], ["b"]]], [["x", "y"]]), path)
+    facts, arrays = read(path)
+    facts["labels"]["labels"] = [f"label {k}" for k in range(10_000)]
+    write(path, facts, arrays)
+    tracemalloc.start()
+    try:
+        load(path)
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000
+    finally:
+        tracemalloc.stop()
+    facts["labels"]["labels"] = [f"label {k}" for k in range(20_000)]
+    write(path, facts, arrays)
+    with pytest.raises(ModelFileError, match=r"with 20000 labels each would need 3\.2 GB"):
+        load(path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_templates_of_too_many_lines(end):
+    assert len(FeatureTemplate(f"U:%x[0,0]{end}" * 10_000).attributes([["a"]])[0]) == 10_000
     with pytest.raises(ValueError, match="at most 10000 lines"):
-        FeatureTemplate("U:%x[0,0]\n" * 10_001)
+        FeatureTemplate(f"U:%x[0,0]{end}" * 10_001)
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_other_marks_end_no_line_of_a_template(mark):
+    """They would hide a line in a comment."""
+    template = FeatureTemplate(f"U1{mark}U2:%x[0,0]\n# nothing{mark}U3:%x[9,0]\n")
+    assert template.attributes([["a"]]) == [[f"U1{mark}U2:a"]]
+    assert template.explain(f"U1{mark}U2:a") == "column 0"
+
+
+def test_a_message_about_a_template_is_short():
+    with pytest.raises(ValueError, match="line 1 must begin with U") as caught:
+        FeatureTemplate("x" * 400_000)
+    assert len(str(caught.value)) < 200
+
+
+def test_templates_of_too_many_characters():
     with pytest.raises(ValueError, match="at most 500000 characters"):
         FeatureTemplate("U:" + "%x[0,0]/" * 70_000)

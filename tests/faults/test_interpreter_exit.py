@@ -63,3 +63,29 @@ def test_daemon_threads_at_the_end(task, seconds):
         timeout=120,
     )
     assert (ran.returncode, ran.stdout) == (7, "end\n"), ran.stderr
+
+
+LEFT = """
+import threading, time
+import numpy as np
+from chordal import ChainCRF
+
+rng = np.random.default_rng(0)
+X = [rng.normal(size=(40, 4)) for _ in range(100)]
+y = [rng.integers(0, 3, 40).tolist() for _ in X]
+
+def fit():
+    crf = ChainCRF(n_jobs=3, tol=0, max_iter=200).fit(X, y)
+    print(len(crf.predict(X)), flush=True)
+
+threading.Thread(target=fit).start()
+time.sleep(0.1)
+"""
+
+
+def test_a_fit_in_threads_goes_on_when_the_main_thread_has_ended():
+    """From then on Python starts no more tasks in pools of threads."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LEFT], capture_output=True, text=True, timeout=120
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "100\n", "")

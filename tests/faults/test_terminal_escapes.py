@@ -1,6 +1,7 @@
 """Escape sequences in words, labels, models and file names do not reach the terminal."""
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -112,6 +113,63 @@ def test_commands_print_through_one_function():
         ]
         names = {node.func.id for node in calls if isinstance(node.func, ast.Name)}
         assert "print" not in names, path.name
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect", "MODEL"],
+        ["inspect", "MODEL", "--label", "NAME"],
+        ["inspect", "MODEL", "--attribute", "NAME"],
+        ["info", "MODEL"],
+        ["evaluate", "DATA", "--model", "MODEL"],
+        ["evaluate", "DATA", "--model", "MODEL", "--table", "--labels", "--confusion"],
+        ["explain", "MODEL", "DATA", "-s", "0"],
+        ["explore", "MODEL", "DATA", "-o", "PAGE"],
+        ["train", "DATA", "NEW", "--checkpoint", "CHECKPOINT", "--max-iter", "1"],
+    ],
+    ids=" ".join,
+)
+def test_names_with_ends_of_lines_make_no_lines(words, tmp_path, capfd):
+    """They would look like what the command itself says."""
+    name = "x\nspoofed: 100.00%"
+    crf = ChainCRF(l2=0.1).fit([[[name], ["b"]]] * 2, [[f"B-{name}", "O"]] * 2)
+    save(crf, tmp_path / "m", metadata={name: name})
+    record = {"tokens": [[name], ["b"]], "labels": [f"B-{name}", "O"]}
+    (tmp_path / "d.jsonl").write_text(json.dumps(record) + "\n" + json.dumps(record) + "\n")
+    places = {"MODEL": "m", "DATA": "d.jsonl", "PAGE": "page\nspoofed", "NEW": "new\nspoofed"}
+    places = {key: str(tmp_path / value) for key, value in places.items()}
+    places["NAME"] = f"B-{name}" if "--label" in words else name
+    places["CHECKPOINT"] = str(tmp_path / "checkpoint\nspoofed")
+    with pytest.raises(SystemExit) as ended:
+        main([places.get(word, word) for word in words])
+    assert not ended.value.code
+    said = "".join(capfd.readouterr())
+    assert "spoofed" in said
+    assert not any(line.lstrip().startswith("spoofed") for line in said.splitlines()), said
+
+
+LOGGED = """
+import logging
+from chordal.cli.serve import start_log
+start_log(True)
+log, text = logging.getLogger("chordal.serve"), "a\\x1b[2J\\nspoofed \\u202e"
+log.error("ner: %s", text)
+try:
+    raise ValueError(text)
+except ValueError:
+    log.exception("where")
+"""
+
+
+def test_the_log_of_a_server():
+    """Why a new file of a model is not in use may quote the file."""
+    ran = subprocess.run([sys.executable, "-c", LOGGED], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stderr.splitlines()
+    assert lines[0].endswith(r" ERROR ner: a\x1b[2J\nspoofed \u202e")
+    assert "Traceback" in ran.stderr
+    assert harmless(ran.stderr)
 
 
 def test_tracebacks(files):

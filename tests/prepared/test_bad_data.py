@@ -149,6 +149,8 @@ HOSTILE = {
     "rows where there are none": lambda f, a: f["templates"][2].update(rows="sparse"),
     "dense rows": lambda f, a: f["templates"][0].update(rows="dense"),
     "an unknown kind of target": lambda f, a: f.update(target="odd"),
+    "no target": lambda f, a: f.pop("target"),
+    "a target that is a list": lambda f, a: f.update(target=["hard"]),
     "types": lambda f, a: a.update(kinds=np.zeros(int(a["sizes"].sum()), np.int64)),
     "a matching": lambda f, a: f.update(exclusive=True),
     "negative weights": lambda f, a: a.update(weight=-np.ones(len(a["sizes"]))),
@@ -198,12 +200,23 @@ INDEX = {
     "no parts": (lambda i: i.update(parts=[]), "no parts"),
     "a file elsewhere": (lambda i: i["parts"][0].update(file="../x"), "cannot be called"),
     "an absolute file": (lambda i: i.update(vocabulary="/etc/passwd"), "cannot be called"),
-    "a negative number": (lambda i: i["parts"][0].update(examples=-1), "numbers"),
+    "a negative number": (lambda i: i["parts"][0].update(examples=-1), "whole number"),
+    "an infinite number": (lambda i: i.update(generation=np.inf), "generation must be a whole"),
+    "half a number": (lambda i: i.update(generation=1.5), "generation must be a whole"),
     "labels twice": (lambda i: i["facts"]["labels"].update(labels=["a", "a", "b"]), "twice"),
     "labels of lists": (lambda i: i["facts"]["labels"].update(labels=[[[]], "a", "b"]), "labels"),
     "other templates": (lambda i: i["facts"]["templates"].pop(), "templates"),
     "an odd input": (lambda i: i["facts"]["templates"][0]["rows"].update(kind="odd"), "odd"),
 }
+
+
+def test_numbers_beyond_all_integers(tmp_path):
+    """The index of other models has numbers of its own."""
+    folder = tmp_path / "data"
+    MultiLabelCRF(structure="full").prepare(folder, *TABLE)
+    with_index(folder, lambda index: index["facts"]["edges"].__setitem__(0, [0, 10**30]))
+    with pytest.raises(DatasetError, match="too large"):
+        MultiLabelCRF(structure="full").fit(folder)
 
 
 @pytest.mark.parametrize("case", INDEX)
@@ -301,6 +314,8 @@ def test_wrapped_models_say_what_differs(folder, tmp_path):
 def test_y_and_empty_data(folder, tmp_path):
     with pytest.raises(ValueError, match="includes its labels"):
         ChainCRF().fit(Dataset(folder), Y)
+    with pytest.raises(ValueError, match="includes its labels"):
+        fit(folder).score(Dataset(folder), Y)
     with pytest.raises(ValueError, match="nothing to prepare"):
         ChainCRF().prepare(tmp_path / "none", [], [])
     assert not (tmp_path / "none").exists()

@@ -45,15 +45,16 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) 
         table.add_row(*(Text(in_a_line(_cell(value))) for value in row))
     # What is read by a program must not be cut to the width of a terminal that is not there.
     width = None if sys.stdout.isatty() else 10_000
-    say(title)  # a table's own title is broken at its width
+    say(in_a_line(title))  # a table's own title is broken at its width
     Console(width=width, highlight=False).print(table)
 
 
 def print_facts(facts: Mapping[str, Any], indent: str = "") -> None:
     """Names and values, one pair per line."""
-    width = max(map(len, facts), default=0)
-    for name, value in facts.items():
-        say(f"{indent}{name.replace('_', ' '):<{width}}  {in_a_line(_cell(value))}")
+    named = {in_a_line(name.replace("_", " ")): value for name, value in facts.items()}
+    width = max(map(len, named), default=0)
+    for name, value in named.items():
+        say(f"{indent}{name:<{width}}  {in_a_line(_cell(value))}")
 
 
 def say(text: object = "") -> None:
@@ -63,7 +64,7 @@ def say(text: object = "") -> None:
 
 def note(text: str) -> None:
     """A line on standard error."""
-    say_line(shown(text))
+    say_line(in_a_line(text))
 
 
 def _cell(value: object) -> str:

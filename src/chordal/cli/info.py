@@ -44,8 +44,10 @@ def command(
             say(f"{name}:")
             print_facts(value, "  ")
         elif name == "feature_template" and value is not None:
+            from chordal.text.feature_template import lines_of
+
             say("feature template:")
-            say("\n".join(f"  {line}" for line in str(value).splitlines()))
+            say("\n".join(f"  {line}" for line in lines_of(str(value))))
         else:
             print_facts({name: ", ".join(value) if isinstance(value, list) else value})
 

@@ -102,7 +102,20 @@ def start_log(access: bool) -> None:
     """Lines on standard error, with the time."""
     import logging
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    from chordal._shown import in_a_line, shown
+
+    class Escaped(logging.Formatter):
+        """Paths and errors about models may hold terminal escapes."""
+
+        def formatMessage(self, record: logging.LogRecord) -> str:
+            return in_a_line(super().formatMessage(record))
+
+        def format(self, record: logging.LogRecord) -> str:  # and tracebacks, which have lines
+            return shown(super().format(record))
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(Escaped("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("chordal.serve").setLevel(logging.INFO)
     if not access:
         logging.getLogger("chordal.serve.access").setLevel(logging.WARNING)

@@ -39,6 +39,7 @@ from chordal.estimators import ChainCRF
 from chordal.features import VocabularyInput
 from chordal.structures import offsets_of
 from chordal.text import FeatureTemplate
+from chordal.text.feature_template import lines_of
 
 MEMM, CRF = 1, 2
 
@@ -241,8 +242,7 @@ def _template(model: ChainCRF) -> FeatureTemplate:
 
 
 def _lines(template: FeatureTemplate) -> list[str]:
-    stripped = (line.strip() for line in template.text.splitlines())
-    return [line for line in stripped if line and not line.startswith("#")]
+    return [line for line in lines_of(template.text) if line and not line.startswith("#")]
 
 
 def _pattern(line: str, dialect: str) -> str:

@@ -48,6 +48,11 @@ class PartError(Exception):
 def client_of(given: Client | None) -> Client:
     """The given client, or the last one that was created."""
     if given is not None:
+        if not isinstance(given, Client):
+            raise TypeError(
+                f"client must be a distributed.Client, got {type(given).__name__}; write Client(…) "
+                "around the address of a scheduler or a cluster"
+            )
         return given
     try:
         return default_client()

@@ -84,7 +84,12 @@ def from_tokens(
     Bag
         Of pairs (x, y); without `label`, of x.
     """
-    parts = frame.to_delayed()
+    keys = [group] if isinstance(group, str) else group
+    if not isinstance(keys, (list, tuple)) or not keys:
+        raise TypeError(
+            f"group must be the name of a column, or a list of names; got {group!r:.60}"
+        )
+    parts = _parts(frame, *keys, label, order, *(features or ()))
     tails = [None, *(delayed(_tail, pure=True)(part, group) for part in parts[:-1])]
     read = delayed(_sequences, pure=True)
     options = {"order": order, "features": features}
@@ -111,7 +116,7 @@ def from_lists(frame: DataFrame, tokens: str, labels: str | None = None) -> Bag:
         Of pairs (x, y); without `labels`, of x.
     """
     read = delayed(_of_lists, pure=True)
-    return from_delayed([read(part, tokens, labels) for part in frame.to_delayed()])
+    return from_delayed([read(part, tokens, labels) for part in _parts(frame, tokens, labels)])
 
 
 class Prepared(list[PreparedPart]):
@@ -202,6 +207,23 @@ def _listed(part: Any) -> Any:
     return list(part)
 
 
+def _parts(frame: Any, *names: str | None) -> list[Any]:
+    """The partitions of a Dask data frame that has these columns; one may be its index."""
+    if not (hasattr(frame, "to_delayed") and hasattr(frame, "columns")):
+        raise TypeError(
+            f"frame must be a Dask data frame, got {type(frame).__name__}; "
+            "dask.dataframe.from_pandas makes one"
+        )
+    known = [*frame.columns, *([] if frame.index.name is None else [frame.index.name])]
+    for name in names:
+        if name is not None and name not in known:
+            raise ValueError(
+                f"the frame has no column {name!r}; it has {', '.join(map(str, known))}"
+            )
+    parts: list[Any] = frame.to_delayed()
+    return parts
+
+
 def _tail(frame: pd.DataFrame, group: str | Sequence[str]) -> tuple[Any, ...] | None:
     """The sequence of the last row of a partition, if it has any."""
     table = frame.reset_index() if frame.index.name is not None else frame
@@ -232,10 +254,6 @@ def _sequences(
 
 def _of_lists(frame: pd.DataFrame, tokens: str, labels: str | None) -> list[Any]:
     for name in (tokens, labels):
-        if name is not None and name not in frame.columns:
-            raise ValueError(
-                f"the frame has no column {name!r}; it has {', '.join(map(str, frame.columns))}"
-            )
         if name is not None and any(isinstance(own, str) for own in frame[name]):
             raise TypeError(
                 f"column {name!r} must hold lists, and holds text; Dask turns lists of a pandas "

@@ -328,7 +328,9 @@ def score(self: Model, X: object, y: object = None, sample_weight: object = None
     Unseen labels count as wrong; unobserved labels are skipped. A prepared data set has its own
     labels, so it needs no y.
     """
-    if y is None and names_data(X, texts=True):
+    if names_data(X, texts=y is None):
+        if y is not None:
+            raise ValueError("a prepared data set includes its labels: do not pass y")
         from chordal.estimators._by_parts import scored  # not needed otherwise
 
         return scored(self, X, sample_weight)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from math import comb, prod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -179,18 +178,13 @@ def _rows(
 
 def _tables(template: CliqueTemplate, shape: tuple[int, ...], n_weights: int) -> TableLayout:
     """The tables of a template; an error if the file has too few weights for them."""
-    order, n_labels = len(shape), shape[0]
-    least = prod(shape) if template.tables == "full" else 1
-    if template.tables == "symmetric":
-        least = comb(n_labels + order - 1, order)
-    if template.tables == "antisymmetric":
-        least = comb(n_labels, 2)
-    if template.fit_intercept is True and least > n_weights:
+    tables = TableLayout(shape, template.tables)
+    if template.fit_intercept is True and tables.n_outputs > n_weights:
         raise ValueError(
             f"template {template.name!r} needs tables of {' × '.join(map(str, shape))} scores, "
             f"but the file has {n_weights} weights"
         )
-    return TableLayout(shape, template.tables)
+    return tables
 
 
 def _kept(given: NDArray[Any], n_outputs: int, name: str) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from math import prod
+from math import comb, prod
 from typing import Any, final
 
 import numpy as np
@@ -254,10 +254,6 @@ class TableLayout:
     Attributes
     ----------
     n_cells, n_outputs : int
-    output_of_cell : int64 [n_cells]
-        The output of each cell; −1 if it is always 0.
-    sign_of_cell : float64 [n_cells] or None
-        Factor of the output; None means 1, or 0 for cells without an output.
 
     Examples
     --------
@@ -277,7 +273,6 @@ class TableLayout:
         self.n_cells = prod(shape)
         n_labels, order = shape[0], len(shape)
         _check_tables(kind, order)
-        self.sign_of_cell: Floats | None = None
         if 8 * self.n_cells * (order if kind == "symmetric" else 1) > MAX_BYTES:
             each, scores = f" with {n_labels} labels each", f"{n_labels}^{order}"
             if len(set(shape)) > 1:
@@ -286,28 +281,49 @@ class TableLayout:
                 f"a table over {order} variables{each} would need {8e-9 * self.n_cells:.3g} GB "
                 f"({scores} scores); use smaller cliques"
             )
-        if kind == "relative" and order == 1 and n_labels == 2:
-            self.output_of_cell = np.array([-1, 0])
-        elif kind in ("full", "relative") or order == 1:
-            self.kind, self.output_of_cell = "full", np.arange(self.n_cells)
-        elif kind == "potts":
-            self.output_of_cell = np.full(self.n_cells, -1)
-            self.output_of_cell[:: sum(n_labels**k for k in range(order))] = 0
-        else:
-            labels = np.stack(np.unravel_index(np.arange(self.n_cells), self.shape))
-            same = np.ravel_multi_index(tuple(np.sort(labels, axis=0)), self.shape)
-            self.output_of_cell = np.unique(same, return_inverse=True)[1]
-        if kind == "antisymmetric":
-            self.sign_of_cell = np.sign(labels[1] - labels[0]).astype(np.float64)
-            apart = (self.sign_of_cell != 0.0) | (n_labels == 1)  # one label: a weight without use
-            self.output_of_cell = np.full(self.n_cells, -1)
-            self.output_of_cell[apart] = np.unique(same[apart], return_inverse=True)[1]
-        self.n_outputs = int(self.output_of_cell.max(initial=-1)) + 1
+        relative = kind == "relative" and order == 1 and n_labels == 2
+        if not relative and (kind in ("full", "relative") or order == 1):
+            self.kind = "full"
+        outputs = {
+            "full": self.n_cells,
+            "symmetric": comb(n_labels + order - 1, order),
+            "antisymmetric": max(comb(n_labels, 2), 1),  # one label: a weight without use
+        }
+        self.n_outputs = min(outputs.get(self.kind, 1), self.n_cells)
 
     @property
     def is_full(self) -> bool:
         """Whether outputs are the cells themselves."""
         return self.kind == "full"
+
+    # Cells are listed where they are needed: a small file may name thousands of labels.
+
+    @cached_property
+    def output_of_cell(self) -> Ints:
+        """The output of each cell; −1 if it is always 0."""
+        if self.is_full:
+            return np.arange(self.n_cells)
+        outputs = np.full(self.n_cells, -1)
+        if self.kind == "relative":
+            outputs[1] = 0
+        elif self.kind == "potts":
+            outputs[:: sum(self.shape[0] ** k for k in range(self.order))] = 0
+        else:
+            labels = np.stack(np.unravel_index(np.arange(self.n_cells), self.shape))
+            same = np.ravel_multi_index(tuple(np.sort(labels, axis=0)), self.shape)
+            used = slice(None)
+            if self.sign_of_cell is not None and self.n_cells > 1:
+                used = self.sign_of_cell != 0.0
+            outputs[used] = np.unique(same[used], return_inverse=True)[1]
+        return outputs
+
+    @cached_property
+    def sign_of_cell(self) -> Floats | None:
+        """Factor of the output; None means 1, or 0 for cells without an output."""
+        if self.kind != "antisymmetric":
+            return None
+        labels = np.arange(self.shape[0])
+        return np.sign(labels - labels[:, None]).ravel().astype(np.float64)
 
     @cached_property
     def cell_of_output(self) -> Ints:
@@ -342,6 +358,7 @@ class TableLayout:
 
     def renumbered(self, outputs: Ints, wider: TableLayout) -> Ints:
         """The same outputs in a layout of the same kind with more labels."""
-        labels = np.unravel_index(self.cell_of_output[outputs], self.shape)
-        cells = np.ravel_multi_index(labels, wider.shape)
-        return np.maximum(wider.output_of_cell[cells], 0)  # −1: that of a weight without use
+        cells = outputs if self.is_full else self.cell_of_output[outputs]
+        cells = np.ravel_multi_index(np.unravel_index(cells, self.shape), wider.shape)
+        # −1: that of a weight without use
+        return cells if self.is_full else np.maximum(wider.output_of_cell[cells], 0)

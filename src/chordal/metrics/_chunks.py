@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chordal._shown import in_a_line
 from chordal.metrics._accuracy import SequenceCounts
 from chordal.metrics._encode import encode_tags
 from chordal.metrics._tags import Chunks, TagPair, find_chunks, read_tags, starts_and_ends
@@ -87,8 +88,9 @@ class ChunkScores:
             f"accuracy: {100 * self.n_correct_tokens / self.n_tokens:6.2f}%; {_shares(overall)}",
         ]
         for name, score in self.types.items():
-            padding = " " * (17 - len(name.encode(errors="surrogatepass")))  # Perl counts bytes
-            line = f"{padding}{name}: {_shares(score)}  {score.found}"
+            label = in_a_line(name)
+            padding = " " * (17 - len(label.encode()))  # Perl counts bytes
+            line = f"{padding}{label}: {_shares(score)}  {score.found}"
             lines += [line, line] if name == "" and score.true and score.found else [line]
         return "\n".join(lines)
 

@@ -89,7 +89,7 @@ class Dataset:
 
     def _take(self, index: Facts) -> None:
         try:
-            self.id, self.generation = str(index["id"]), int(index["generation"])
+            self.id, self.generation = str(index["id"]), _count(index, "generation")
             self.facts: Facts = index["facts"]
             self.parts = [PartEntry(*_entry(own)) for own in index["parts"]]
             vocabulary = _plain_name(index["vocabulary"])
@@ -200,10 +200,14 @@ def checksum(index: Mapping[str, Any]) -> str:
 
 
 def _entry(given: Mapping[str, Any]) -> tuple[str, int, int]:
-    numbers = given["examples"], given["variables"]
-    if not all(type(n) is int and 0 <= n < 2**48 for n in numbers):
-        raise ValueError("parts must have numbers of examples and variables")
-    return _plain_name(given["file"]), *numbers
+    return _plain_name(given["file"]), _count(given, "examples"), _count(given, "variables")
+
+
+def _count(given: Mapping[str, Any], name: str) -> int:
+    number = given[name]
+    if type(number) is not int or not 0 <= number < 2**48:
+        raise ValueError(f"{name} must be a whole number of at least 0, got {number!r:.60}")
+    return number
 
 
 def _plain_name(name: object) -> str:

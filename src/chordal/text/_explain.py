@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _MACRO = re.compile(
     r'%([xXtTmMsS])\[\s*(@?)(-?\+?\d+)\s*,\s*(\d+)\s*(?:,\s*"((?:[^"\\]|\\.)*)"\s*)?\]'
 )
 
 
-def explained(text: str, attribute: str) -> str:
-    """What an attribute of a template with this text is about; empty if no line gives it.
+def explained(lines: Iterable[str], attribute: str) -> str:
+    """What an attribute of a template with these lines is about; empty if no line gives it.
 
-    >>> explained("U0:%x[0,0]\\nU1:%X[-1,1]/%s[2,0]", "U1:nn/Xx")
+    >>> explained(["U0:%x[0,0]", "U1:%X[-1,1]/%s[2,0]"], "U1:nn/Xx")
     'column 1, 1 before, in small letters / shape of column 0, 2 after'
     """
     found, longest = "", -1
-    for line in text.splitlines():
-        line = line.strip()
+    for line in lines:
         if not line or line[0].upper() not in "UB*":
             continue
         parts = list(_MACRO.finditer(line))

@@ -133,17 +133,18 @@ class FeatureTemplate:
         states: list[list[Item]] = []
         pairs: list[list[Item]] = []
         self.transitions = False
-        if self.text.count("\n") > MAX_LINES:
-            raise ValueError(f"a template must have at most {MAX_LINES} lines")
         if len(self.text) > MAX_LENGTH:
             raise ValueError(f"a template must have at most {MAX_LENGTH} characters")
-        for number, line in enumerate(map(str.strip, self.text.splitlines()), start=1):
+        lines = lines_of(self.text)
+        if len(lines) > MAX_LINES + 1:  # the last one is empty where the text ends with a newline
+            raise ValueError(f"a template must have at most {MAX_LINES} lines")
+        for number, line in enumerate(lines, start=1):
             if not line or line.startswith("#"):
                 continue
             kind = line[0].upper()
             if kind not in "UB*":
                 raise ValueError(
-                    f"template line {number} must begin with U, B, * or #, got {line!r}"
+                    f"template line {number} must begin with U, B, * or #, got {line!r:.60}"
                 )
             items = list(_items(line, number))
             observes = any(item.kind != "l" for item in items)
@@ -178,12 +179,23 @@ class FeatureTemplate:
         >>> FeatureTemplate("U0:%x[0,0]\\nU1:%x[-1,1]").explain("U1:NN")
         'column 1, 1 before'
         """
-        return explained(self.text, attribute)
+        return explained(lines_of(self.text), attribute)
 
     def __repr__(self) -> str:
         lines = len(self.unigrams) + len(self.bigrams)
         of = f"{lines} lines, {self.n_columns} columns, dialect {self.dialect!r}"
         return f"<FeatureTemplate: {of}>"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a template, without blanks around them.
+
+    Characters such as U+2028 and form feeds end no line, as in CRF++.
+
+    >>> lines_of("U:%x[0,0]\\r\\n# B\\u2028B")
+    ['U:%x[0,0]', '# B\\u2028B']
+    """
+    return list(map(str.strip, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
 
 
 def _items(line: str, number: int) -> Iterator[Item]:

@@ -331,7 +331,7 @@ def reader_of(estimator: BaseCRF, data: Dataset, form: RowForm = PLAIN) -> Reade
             reader.inputs[k] = input_from(own["rows"], arrays)
         check_inputs(reader)
         estimator._check_reader(reader)
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         if isinstance(error, DatasetError):
             raise
         what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
@@ -395,7 +395,7 @@ def labels_of(estimator: BaseCRF, data: Dataset) -> SequenceLabels:
     labels = estimator._unlearned_labels()
     try:
         take_learned(labels, data.facts["labels"])
-    except (LookupError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise DatasetError(data.path, f"its labels are not valid: {error}") from error
     return labels
 

@@ -72,7 +72,7 @@ def naming(data: Dataset, k: int) -> Iterator[None]:
         yield
     except UnsupportedError:  # nothing is wrong with the part
         raise
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         path = os.path.join(data.path, data.parts[k].file)
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise DatasetError(path, f"not a valid part of a data set: {what}") from error
@@ -132,7 +132,7 @@ class Stored:
         labels = [labels_of(estimator, data) for data in datasets]
         first = estimator.labels_ if keep else estimator._unlearned_labels()
         self.labels, self._numbers = merged_labels(first, labels)
-        kinds = {self._part(k)[0]["target"] for k in range(len(self))}
+        kinds = {self._kind_of(k) for k in range(len(self))}
         self._kind = common_kind({"partial" if kind == "none" else kind for kind in kinds})
 
     def __len__(self) -> int:
@@ -141,6 +141,14 @@ class Stored:
     def _part(self, k: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         data, own = self._place(k)
         return data.part(own)
+
+    def _kind_of(self, k: int) -> str:
+        facts, _ = self._part(k)
+        with naming(*self._place(k)):
+            kind, known = facts["target"], ("none", "hard", "soft", "partial")
+            if kind not in known:
+                raise ValueError(f"its target must be one of {', '.join(known)}; got {kind!r:.60}")
+            return str(kind)
 
     def _place(self, k: int) -> tuple[Dataset, int]:
         d, own = self.where[k]
