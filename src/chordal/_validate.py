@@ -80,6 +80,17 @@ def _is_finite(value: Real) -> bool:
         return False
 
 
+def check_flag(name: str, value: object) -> None:
+    """Raise an error unless the value is True or False.
+
+    >>> check_flag("warm_start", "no")
+    Traceback (most recent call last):
+    TypeError: warm_start must be True or False, got 'no'
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {reprlib.repr(value)}")
+
+
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raise an error unless the value is one of the names.
 
