@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chordal._validate import check_flag, check_number
 from chordal.plots._cells import LEAST, colour_bar, write_numbers
 from chordal.plots._checks import label_list, listed, places, probabilities
-from chordal.plots._display import Display, classes_of, name_of, numbers_of
+from chordal.plots._display import Display, classes_of, flat_labels, name_of, numbers_of
 from chordal.plots._style import (
     CHARACTER,
     FAINT,
@@ -109,6 +109,7 @@ class LatticeDisplay(Display):
         estimator : fitted chain, such as ChainCRF
         x : one sequence
         y : its true labels, optional
+            A label that the model does not know gets a further row, with probability 0.
         k : int
             How many of the best paths to draw; 0 for none.
         tokens : list of str, optional
@@ -128,7 +129,13 @@ class LatticeDisplay(Display):
         paths = [
             (numbers_of(path, classes, "the path"), float(np.exp(log_p))) for path, log_p in found
         ]
-        gold = None if y is None else numbers_of(y, classes, "y")
+        gold = None
+        if y is not None:  # labels that the model does not know are probable nowhere
+            known = {None, *classes}
+            new = sorted({label for label in flat_labels(y, "y") if label not in known}, key=str)
+            classes += new
+            marginals = np.pad(marginals, ((0, 0), (0, len(new))))
+            gold = numbers_of(y, classes, "y")
         names = _tokens(x, len(marginals)) if tokens is None else tokens
         return cls(marginals, classes, paths, gold, names).plot(ax=ax)
 
