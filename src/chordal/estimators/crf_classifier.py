@@ -103,7 +103,7 @@ class CRFClassifier(BaseCRF):
         X : array or SciPy sparse matrix [n_samples, n_features]
         y : array of labels [n_samples]
         """
-        keep = bool(self.warm_start) and hasattr(self, "weights_")
+        keep = self._goes_on()
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
         options["checkpoint"] = checkpoint
         if is_stored(X, y) or is_stream(X):
