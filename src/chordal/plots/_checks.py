@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_number, is_sparse, numbers, whole_numbers
+from chordal._validate import check_number, listed, numbers, whole_numbers
 
 Floats = NDArray[np.float64]
 
 ROUNDING = 1e-3  # by which sums of probabilities in float32 may be above 1
-
-
-def is_list(values: object) -> bool:
-    """Whether the values are a list, tuple, array or another sequence; strings are none."""
-    if isinstance(values, (str, bytes, Mapping)) or is_sparse(values):
-        return False
-    whole = hasattr(values, "__len__") and hasattr(values, "__getitem__")
-    return whole and getattr(values, "shape", None) != ()
-
-
-def listed(values: Any, what: str, n: int | None = None, per: str = "") -> list[Any]:
-    """The values as a list; an error if they are none, or if their number is not n.
-
-    >>> listed("ab", "labels")
-    Traceback (most recent call last):
-    TypeError: labels must be a list, got 'ab'
-    """
-    if not is_list(values):
-        raise TypeError(f"{what} must be a list, got {reprlib.repr(values)}")
-    if n is not None and len(values) != n:
-        raise ValueError(f"{what} must have one entry per {per} ({n}), got {len(values)}")
-    return list(values)
 
 
 def label_list(values: Any, what: str) -> list[Any]:

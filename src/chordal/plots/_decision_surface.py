@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chordal._validate import array_of, check_flag, check_number
-from chordal.plots._checks import (
-    check_label,
-    check_shape,
-    label_list,
-    listed,
-    probabilities,
-    real,
-)
+from chordal._validate import array_of, check_flag, check_number, listed
+from chordal.plots._checks import check_label, check_shape, label_list, probabilities, real
 from chordal.plots._display import Display, classes_of
 from chordal.plots._style import FAINT, INK, LABEL, class_colours, legend_columns, short
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import not_fitted
-from chordal.plots._checks import check_count, is_list, listed
+from chordal._validate import is_list, listed
+from chordal.plots._checks import check_count
 from chordal.plots._style import axes_or_new
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from chordal._validate import check_number
-from chordal.plots._checks import listed, places, real
+from chordal._validate import check_number, listed
+from chordal.plots._checks import places, real
 from chordal.plots._display import Display, classes_of
 from chordal.plots._graph_layout import places_of
 from chordal.plots._style import FAINT, INK, class_colours, short

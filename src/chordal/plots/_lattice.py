@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from chordal._validate import check_flag, check_number
+from chordal._validate import check_flag, check_number, listed
 from chordal.plots._cells import LEAST, colour_bar, write_numbers
-from chordal.plots._checks import label_list, listed, places, probabilities
+from chordal.plots._checks import label_list, places, probabilities
 from chordal.plots._display import Display, classes_of, flat_labels, name_of, numbers_of
 from chordal.plots._style import (
     CHARACTER,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import array_of, check_number
-from chordal.plots._checks import check_label, label_list, listed, places, probabilities, real
+from chordal._validate import array_of, check_number, listed
+from chordal.plots._checks import check_label, label_list, places, probabilities, real
 from chordal.plots._display import (
     Display,
     as_sequences,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_number
-from chordal.plots._checks import label_list, listed, real
+from chordal._validate import check_number, listed
+from chordal.plots._checks import label_list, real
 from chordal.plots._display import Display, classes_of, name_of
 from chordal.plots._style import COLOURS, FAINT, bare, remark, short
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import colormaps
 
-from chordal._validate import check_flag, numbers
+from chordal._validate import check_flag, listed, numbers
 from chordal.plots._cells import Names, colour_bar, draw_table, table_size
-from chordal.plots._checks import listed
 from chordal.plots._display import Display, classes_of, name_of
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
     Traceback (most recent call last):
     ValueError: l2 names an unknown group of weights, 'nodes'; the groups are: 'node', 'intercept'
     """
-    if isinstance(freeze, (str, bytes)) or not isinstance(freeze, Collection):
-        raise TypeError(f"freeze must be a tuple of names of groups of weights, got {freeze!r}")
+    given = isinstance(freeze, Collection) and not isinstance(freeze, (str, bytes, np.ndarray))
+    if not given or not all(isinstance(name, str) for name in freeze):
+        raise TypeError(f"freeze must be a tuple of names of groups of weights, got {freeze!r:.80}")
     named = l2 if isinstance(l2, Mapping) else {}
     for parameter, given in (("l2", named), ("freeze", freeze)):
         for name in given:
