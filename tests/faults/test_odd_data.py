@@ -68,3 +68,25 @@ def test_classifiers_of_what_is_not_numbers(table):
         FLAT.predict(table)
     with pytest.raises(TypeError, match="freeze must be a tuple of names"):
         CRFClassifier(freeze=np.array(table, dtype=object)).fit(ROWS, [0, 1, 0])
+
+
+@pytest.mark.parametrize("group", [slice(None), "transitions"], ids=str)
+@pytest.mark.parametrize("ask", ["predict_marginals", "k_best", "entropy", "potentials", "predict"])
+def test_weights_that_are_nan(ask, group):
+    crf = ChainCRF(max_iter=2, transitions="all").fit(X * 2, Y * 2)
+    getattr(crf, ask)(X)  # compiles the weights
+    crf.weights_ = crf.weights_.copy()
+    crf.weights_[crf.layout_.slices[group] if group == "transitions" else group] = np.nan
+    for given in (X, X * 2):
+        with pytest.raises(ValueError, match="weights_ has NaN, so no answer follows; fit or load"):
+            getattr(crf, ask)(given)
+    with pytest.raises(ValueError, match="weights_ has NaN"):
+        crf.log_likelihood(X, Y)
+
+
+@pytest.mark.parametrize("ask", ["predict", "predict_proba", "decision_function"])
+def test_weights_of_classifiers_that_are_nan(ask):
+    model = CRFClassifier(max_iter=2).fit(ROWS, [0, 1, 0])
+    model.weights_[0] = np.nan
+    with pytest.raises(ValueError, match="weights_ has NaN, so no answer follows; fit or load"):
+        getattr(model, ask)(ROWS)

@@ -330,7 +330,10 @@ class CRFClassifier(BaseCRF):
         self._check_fitted()
         table = self._examples(X, known=True)
         scores = np.asarray(table @ self.template_weights("node")["features"])
-        return scores + self.template_weights("intercept").get("intercept", 0.0)
+        scores = scores + self.template_weights("intercept").get("intercept", 0.0)
+        if np.isnan(scores.min(initial=0.0)):
+            raise no_scores(int(np.isnan(scores).any(axis=1).argmax()), self.weights_)
+        return scores
 
     def decision_function(self, X: object) -> Floats:
         """Scores [n_samples, n_classes]; of two classes, the second's log odds [n_samples]."""
