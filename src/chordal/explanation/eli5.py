@@ -71,7 +71,7 @@ def explain_crf_weights(
     )
 
 
-def _display(crf: BaseCRF, target_names: object, targets: Any) -> list[tuple[int, Any]]:
+def _display(crf: BaseCRF, target_names: Any, targets: Any) -> list[tuple[int, Any]]:
     """The chosen labels: their numbers, and the names to show."""
     if targets is not None:
         targets = listed(targets, "targets")

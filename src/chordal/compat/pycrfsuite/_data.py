@@ -150,7 +150,7 @@ def _batch(instances: list[tuple[int, Rows, list[int]]]) -> Batch:
     return Batch(lengths, Occurrences(offsets_of(np.concatenate(sizes)), ids, values), gold)
 
 
-def _labels(yseq: object) -> list[Any]:
+def _labels(yseq: Any) -> list[Any]:
     given = hasattr(yseq, "__iter__") and getattr(yseq, "shape", None) != ()
     if not given or isinstance(yseq, (str, bytes, dict)) or is_sparse(yseq):
         raise TypeError(f"yseq must be a list of labels, got {type(yseq).__name__}")
