@@ -13,6 +13,7 @@ import copyreg
 import json
 import os
 import re
+import stat
 import zlib
 from collections.abc import Mapping
 from io import BufferedReader
@@ -115,9 +116,18 @@ def write(
             file.write(block.view(np.uint8).data)  # without a copy
 
 
+def opened(path: Path, kind: Kind = MODEL) -> BufferedReader:
+    """A file, open to be read; an error for a pipe or a device, which could wait for ever."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # to open a folder is an error
+        what = "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+        raise kind.error(path, f"is {what}; give the path of a {kind.name} file on disk")
+    return open(path, "rb")
+
+
 def read(path: Path, kind: Kind = MODEL) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Facts and arrays of a file; lengths, places and the checksum are right."""
-    with open(path, "rb") as file:
+    with opened(path, kind) as file:
         size = os.fstat(file.fileno()).st_size
         if size == 0:
             raise kind.error(path, "the file is empty")

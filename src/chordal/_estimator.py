@@ -20,6 +20,7 @@ import numpy as np
 from chordal._docs import complete_docs
 from chordal._errors import not_fitted
 from chordal._optional import needed
+from chordal._validate import check_flag
 
 if TYPE_CHECKING:
     from sklearn.callback import FitCallback
@@ -192,6 +193,12 @@ class Estimator:
         if self.classifies:
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags
+
+    def _check_flags(self) -> None:
+        """Raise an error for a parameter that must be True or False, and is something else."""
+        for name, default in self._defaults().items():
+            if isinstance(default, bool):
+                check_flag(name, getattr(self, name))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, self.learned):

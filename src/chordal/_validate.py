@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
@@ -80,6 +81,17 @@ def _is_finite(value: Real) -> bool:
         return False
 
 
+def check_flag(name: str, value: object) -> None:
+    """Raise an error unless the value is True or False.
+
+    >>> check_flag("warm_start", "no")
+    Traceback (most recent call last):
+    TypeError: warm_start must be True or False, got 'no'
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {reprlib.repr(value)}")
+
+
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raise an error unless the value is one of the names.
 
@@ -145,6 +157,28 @@ def array_of(values: object) -> NDArray[Any]:
         return np.asarray(values)
     except (TypeError, ValueError):
         return np.array(None)
+
+
+def is_list(values: object) -> bool:
+    """Whether the values are a list, tuple, array or another sequence; strings are none."""
+    if isinstance(values, (str, bytes, Mapping)) or is_sparse(values):
+        return False
+    whole = hasattr(values, "__len__") and hasattr(values, "__getitem__")
+    return whole and getattr(values, "shape", None) != ()
+
+
+def listed(values: Any, what: str, n: int | None = None, per: str = "") -> list[Any]:
+    """The values as a list; an error if they are none, or if their number is not n.
+
+    >>> listed("ab", "labels")
+    Traceback (most recent call last):
+    TypeError: labels must be a list, got 'ab'
+    """
+    if not is_list(values):
+        raise TypeError(f"{what} must be a list, got {reprlib.repr(values)}")
+    if n is not None and len(values) != n:
+        raise ValueError(f"{what} must have one entry per {per} ({n}), got {len(values)}")
+    return list(values)
 
 
 def check_listed(values: object, what: str) -> None:
@@ -255,3 +289,14 @@ def own_integers(
     own = np.array(array, dtype=dtype, order="C")
     own.flags.writeable = False
     return own
+
+
+def check_path(name: str, value: object) -> None:
+    """Raise an error for what cannot be the path of a file.
+
+    >>> check_path("model", 3)
+    Traceback (most recent call last):
+    TypeError: model must be the path of a file, got 3
+    """
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} must be the path of a file, got {reprlib.repr(value)}")

@@ -249,3 +249,11 @@ def test_bad_parameters_are_refused(data, parameters, message):
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(*data)
     assert not hasattr(model, "crf_")
+
+
+@pytest.mark.parametrize("settings", [{}, {"crf": ChainCRF(ignore_label="?")}], ids=str)
+def test_data_sets_that_were_prepared_by_other_settings(tmp_path, settings):
+    X, y = [[["a"], ["b"]], [["c"], ["a"]]] * 3, [["A", "B"], ["A", "?"]] * 3
+    data = ChainCRF(ignore_label="?").prepare(tmp_path / "data", X, y)
+    with pytest.raises(ValueError, match=r"it was read with ignore_label='\?', not ignore_label="):
+        TwoStageCRF(cv=2, random_state=0, **settings).fit(data)

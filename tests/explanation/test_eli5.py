@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, ChainCRFCV, GraphCRF
+from chordal import ChainCRF, ChainCRFCV, GraphCRF, MultiLabelCRF
 from chordal.estimators import Wrapped
 
 from .models import GENERATIVE, LISTS, NAMES, TAGS, models
@@ -87,3 +87,20 @@ def test_a_search_shows_the_weights_of_what_it_chose():
     found = eli5.explain_weights(search)
     assert found.estimator == repr(search)
     assert found.targets == eli5.explain_weights(search.estimator_).targets
+
+
+@pytest.mark.parametrize("targets", [["Z"], [["D"]], [None], "D", 3])
+def test_labels_that_are_unknown(targets):
+    crf = ChainCRF(max_iter=2).fit(LISTS, TAGS)
+    with pytest.raises((TypeError, ValueError), match=r"^targets (has the label|must be a list)"):
+        eli5.explain_weights(crf, targets=targets)
+    shown = eli5.explain_weights(crf, target_names=dict.fromkeys("D", "det"), targets=["det"])
+    assert [own.target for own in shown.targets] == ["det"]
+
+
+def test_columns_are_called_by_the_label_that_they_speak_for():
+    X, y = np.eye(4)[:, :3], [{"sport"}, {"news"}, {"sport", "news"}, set()]
+    found = eli5.explain_weights(MultiLabelCRF(max_iter=3).fit(X, y), top=None)
+    names = {name for own in found.targets for name in weights_of(own)}
+    assert {"x0 of sport", "x1 of news"} <= names
+    assert not [name for name in names if "variable" in name]

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chordal import ChainCRF, CRFClassifier, NaiveBayes, RBFFeatures, explain, show
+from chordal import (
+    ChainCRF,
+    CRFClassifier,
+    GraphCRF,
+    GridCRF,
+    MultiLabelCRF,
+    NaiveBayes,
+    RBFFeatures,
+    TwoStageCRF,
+    explain,
+    show,
+)
 from chordal.compat.pycrfsuite import Tagger, Trainer
 from chordal.inference import INFERENCE
 from chordal.inference.gibbs import GibbsInference
@@ -159,3 +170,24 @@ def test_rates_that_are_integers(rate):
 def test_widths_whose_squares_are_no_numbers(width):
     with pytest.raises(ValueError, match="width must be from 1e-150 to 1e150"):
         RBFFeatures(width=width).fit(np.eye(3))
+
+
+FLAT = (np.eye(4), ["a", "b", "a", "b"])
+FLAGS = {
+    ChainCRF: (ROWS, LABELS),
+    GridCRF: ([np.eye(2)[..., None]], [np.eye(2, dtype=int)]),
+    GraphCRF: ([(np.eye(2), [(0, 1)])], [[0, 1]]),
+    MultiLabelCRF: (np.eye(4), np.eye(4, dtype=int)),
+    CRFClassifier: FLAT,
+    TwoStageCRF: (ROWS, LABELS),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind in FLAGS for name, d in kind._defaults().items() if isinstance(d, bool)],
+)
+@pytest.mark.parametrize("value", [None, "no", 1, [], np.ones(2), np.zeros(0), sp.eye(2)], ids=str)
+def test_parameters_that_are_true_or_false(kind, name, value):
+    with pytest.raises(TypeError, match=f"^{name} must be True or False, got "):
+        kind(**{name: value}).fit(*FLAGS[kind])

@@ -156,7 +156,7 @@ def test_bad_paths():
         RegularizationPathDisplay("l2", [])
     with pytest.raises(ValueError, match="nothing to draw: give scores or n_nonzero"):
         RegularizationPathDisplay("l2", [1.0])
-    with pytest.raises(ValueError, match=r"scores must have one entry per value \(2\), got 1"):
+    with pytest.raises(ValueError, match=r"scores must be \[2, n_splits\], got shape \(1, 3\)"):
         RegularizationPathDisplay("l2", [1.0, 2.0], np.zeros((1, 3)))
 
 

@@ -58,7 +58,7 @@ def test_bad_images(grid, crf):
         GridMarginalsDisplay.from_estimator(crf, [["the"]])
     with pytest.raises(ValueError, match="not be empty"):
         GridMarginalsDisplay(np.zeros((0, 0, 2)), [0, 1])
-    with pytest.raises(ValueError, match=r"gold must have the shape \(1, 1\)"):
+    with pytest.raises(ValueError, match=r"gold must be \[1, 1\], got shape \(2, 2\)"):
         GridMarginalsDisplay(np.ones((1, 1, 2)), [0, 1], gold=np.zeros((2, 2), int))
 
 

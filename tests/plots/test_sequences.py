@@ -63,9 +63,15 @@ def test_numbers_stand_for_tokens_that_are_arrays():
     drawn(display.ax_)
 
 
+def test_true_labels_that_the_model_does_not_know(crf):
+    display = LatticeDisplay.from_estimator(crf, [["the"], ["cat"]], ["Z", "N"])
+    assert texts(display.ax_.get_yticklabels()) == ["D", "N", "V", "Z"]
+    np.testing.assert_array_equal(display.marginals[:, 3], 0.0)
+    np.testing.assert_array_equal(display.gold, [3, 1])
+    drawn(display.ax_)
+
+
 def test_bad_lattices(crf):
-    with pytest.raises(ValueError, match="y has the label 'Z', which the model does not know"):
-        LatticeDisplay.from_estimator(crf, [["the"]], ["Z"])
     with pytest.raises(ValueError, match=r"gold must have one entry per position \(1\), got 2"):
         LatticeDisplay.from_estimator(crf, [["the"]], ["D", "N"])
     with pytest.raises(ValueError, match="the sequence is empty"):

@@ -152,7 +152,7 @@ def ask(
         begin, end = limits
         shard = layout.compile(given, begin, end, once=True)
         potentials = layout.potentials(shard, expanded)
-        check_scores(potentials, begin)
+        check_scores(potentials, begin, model.weights_)
         if constraints is not None:
             potentials = constraints.apply(potentials, begin)
         method = model.inference_
@@ -172,9 +172,11 @@ def ask(
         return X, batch, mapper.map(of_part, limits)
 
 
-def check_scores(potentials: Potentials, begin: int) -> None:
-    """Raise an error for scores that overflow, from which no answer follows."""
+def check_scores(potentials: Potentials, begin: int, weights: Floats) -> None:
+    """Raise an error for scores that overflow or are NaN, from which no answer follows."""
     s = potentials.structure
+    if np.isnan(potentials.tables.min(initial=0.0)):
+        raise no_scores(begin, weights)
     largest = LARGEST_SUM / max(1, s.n_variables + s.n_cliques)
     unary = potentials.unary
     if not len(unary) or (unary.max() <= largest and unary.min() >= -largest):
@@ -183,10 +185,17 @@ def check_scores(potentials: Potentials, begin: int) -> None:
     if bad.any():
         variable = np.searchsorted(s.state_offsets, int(bad.argmax()), side="right") - 1
         example = begin + np.searchsorted(s.variable_offsets, variable, side="right") - 1
-        raise ValueError(
-            f"the scores of X[{example}] overflow: its numbers are too large for the weights; "
-            "scale them as in training"
-        )
+        raise no_scores(int(example), weights)
+
+
+def no_scores(example: int, weights: Floats) -> ValueError:
+    """The error of an example whose scores are not numbers, or too large ones."""
+    if np.isnan(weights).any():
+        return ValueError("weights_ has NaN, so no answer follows; fit or load the model again")
+    return ValueError(
+        f"the scores of X[{example}] overflow: its numbers are too large for the weights; scale "
+        "them as in training"
+    )
 
 
 def read(model: Model, X: object) -> tuple[Sequence[Any], Batch]:

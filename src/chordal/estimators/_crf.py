@@ -17,6 +17,7 @@ from chordal._errors import UnsupportedError
 from chordal._estimator import Estimator, ExampleList
 from chordal._validate import (
     RandomState,
+    check_flag,
     check_same_lengths,
     check_sequences,
 )
@@ -301,6 +302,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """Raise an error for parameters of the wrong type or value."""
         from chordal.estimators._training.choosing import check_settings  # not needed to predict
 
+        self._check_flags()
         check_settings(self)
 
     def _best_of_one(self, X: object) -> list[Any] | None:
@@ -359,9 +361,14 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """
         from chordal.estimators._training.steps import fit
 
-        keep = bool(self.warm_start) and hasattr(self, "weights_")
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
-        return fit(self, X, y, sample_weight, **options, checkpoint=checkpoint, keep=keep)
+        options["keep"] = self._goes_on()
+        return fit(self, X, y, sample_weight, **options, checkpoint=checkpoint)
+
+    def _goes_on(self) -> bool:
+        """Whether `fit` starts from the weights of the previous fit."""
+        check_flag("warm_start", self.warm_start)  # before anything is read
+        return bool(self.warm_start) and hasattr(self, "weights_")
 
     def partial_fit(self: E, X: object, y: object = None, sample_weight: object = None) -> E:
         """Continue training on more data, which may have new attributes and labels.

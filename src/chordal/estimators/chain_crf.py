@@ -247,6 +247,8 @@ class ChainCRF(BaseCRF):
             return None
         if self.inference not in ("auto", "chain"):
             return None
+        if np.isnan(self.weights_.min(initial=0.0)):
+            return None  # as a batch, they are an error
         expanded = dict(zip(layout.slices, layout.expanded(self.weights_), strict=True))
         wide, narrow = expanded["node"][0]
         shared = [expanded[name][1] for name in ("intercept", "start", "end")]

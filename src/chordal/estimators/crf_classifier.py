@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal._optional import needed
 from chordal._sparse import check_sparse
-from chordal._validate import is_sparse
-from chordal.estimators._asking import joined, names_data
+from chordal._validate import is_list, is_sparse
+from chordal.estimators._asking import joined, names_data, no_scores
 from chordal.estimators._crf import BaseCRF, ValidationData
 from chordal.estimators._training.checkpoint import Checkpoint
 from chordal.estimators._training.choosing import objective_for, solver_for
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from chordal.estimators._training.stored_rows import StoredRows
+
+
+#: How errors of NumPy begin, which do not say what was wrong.
+_OF_NUMPY = ("could not convert", "float() argument", "setting an array element")
 
 
 @final
@@ -103,7 +107,7 @@ class CRFClassifier(BaseCRF):
         X : array or SciPy sparse matrix [n_samples, n_features]
         y : array of labels [n_samples]
         """
-        keep = bool(self.warm_start) and hasattr(self, "weights_")
+        keep = self._goes_on()
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
         options["checkpoint"] = checkpoint
         if is_stored(X, y) or is_stream(X):
@@ -180,13 +184,21 @@ class CRFClassifier(BaseCRF):
         if is_sparse(X):
             check_sparse(X, "X")
         kinds = [np.float64, np.float32]
-        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=kinds, reset=reset)
+        try:
+            checked = validate_data(self, X, *y, accept_sparse="csr", dtype=kinds, reset=reset)
+        except (TypeError, ValueError) as error:
+            if not str(error).startswith(_OF_NUMPY):
+                raise
+            raise type(error)(
+                "X must be a table of numbers [n_samples, n_features]"
+                f"{', and y one label for each row' if y else ''}: {error}"
+            ) from None
         if y:
             check_classification_targets(checked[1])
         return checked
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Any:
-        if isinstance(X, (list, np.ndarray)) and len(X) == 0:
+        if isinstance(X, (list, np.ndarray)) and is_list(X) and len(X) == 0:
             return np.zeros((0, self.n_features_in_))
         return self._matrix(X)
 
@@ -318,7 +330,10 @@ class CRFClassifier(BaseCRF):
         self._check_fitted()
         table = self._examples(X, known=True)
         scores = np.asarray(table @ self.template_weights("node")["features"])
-        return scores + self.template_weights("intercept").get("intercept", 0.0)
+        scores = scores + self.template_weights("intercept").get("intercept", 0.0)
+        if np.isnan(scores.min(initial=0.0)):
+            raise no_scores(int(np.isnan(scores).any(axis=1).argmax()), self.weights_)
+        return scores
 
     def decision_function(self, X: object) -> Floats:
         """Scores [n_samples, n_classes]; of two classes, the second's log odds [n_samples]."""

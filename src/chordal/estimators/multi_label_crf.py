@@ -126,7 +126,7 @@ class MultiLabelCRF(BaseCRF):
         """
         self._check_parameters()
         stored = is_stored(X, y) or is_stream(X)
-        if not stored and not (self.warm_start and hasattr(self, "weights_")):
+        if not stored and not self._goes_on():
             self._matrix(X, reset=True)
             self._learn_labels(y, sample_weight)
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}

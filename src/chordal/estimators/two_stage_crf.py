@@ -167,6 +167,7 @@ class TwoStageCRF(Wrapped):
 
     def _settings(self) -> dict[str, Any]:
         """Parameters of the chain, checked before any work."""
+        self._check_flags()
         crf = ChainCRF() if self.crf is None else self.crf
         if not isinstance(crf, ChainCRF):
             raise TypeError(f"crf must be a ChainCRF, got {crf!r}")

@@ -11,7 +11,7 @@ Import this module once::
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from chordal._errors import not_fitted
 from chordal._estimator import Estimator
 from chordal._optional import needed
+from chordal._validate import listed
 from chordal.estimators import BaseCRF, Wrapped
 from chordal.estimators.opened import NamedWeights, named_weights
 
@@ -56,7 +57,7 @@ def explain_crf_weights(
         kinds = ", ".join(map(repr, crf.labels_.types))
         error = f"labels of several types ({kinds}) have no common table; see template_weights"
         return Explanation(estimator=repr(crf), error=error)
-    display = get_target_display_names(crf.classes_, target_names, targets)
+    display = _display(crf, target_names, targets)
     numbers = [int(crf.labels_.order[k]) for k, _ in display]
     keep = _kept(feature_re, feature_filter)
     return Explanation(
@@ -68,6 +69,19 @@ def explain_crf_weights(
         estimator=repr(crf),
         method="CRF",
     )
+
+
+def _display(crf: BaseCRF, target_names: Any, targets: Any) -> list[tuple[int, Any]]:
+    """The chosen labels: their numbers, and the names to show."""
+    if targets is not None:
+        targets = listed(targets, "targets")
+        labels = crf.classes_.tolist()
+        shown = target_names.values() if isinstance(target_names, Mapping) else target_names or ()
+        for label in targets:
+            if label not in labels and label not in list(shown):
+                raise ValueError(f"targets has the label {label!r}; the model has {labels}")
+    found: list[tuple[int, Any]] = get_target_display_names(crf.classes_, target_names, targets)
+    return found
 
 
 def explain_wrapped_weights(estimator: Wrapped, **options: Any) -> Explanation:

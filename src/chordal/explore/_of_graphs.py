@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from chordal._errors import UnsupportedError
+from chordal._validate import is_list, numbers
 from chordal.estimators import TemplateCRF
 from chordal.explore._labels import Coder, Ints, LabelSets
 from chordal.explore._links import joined_links, links_of
@@ -113,12 +114,14 @@ class Graphs(Subject):
 
     def _positions(self, given: Sequence[Any], sizes: Ints) -> Floats:
         """The positions of all nodes, checked."""
-        if len(given) != self.n:
+        if not is_list(given) or len(given) != self.n:
             raise ValueError(f"positions must have one entry per graph ({self.n})")
         found = []
         for i, (own, n) in enumerate(zip(given, sizes.tolist(), strict=True)):
-            given_ = self._flat(own)
-            array = np.asarray(given_, dtype=np.float64).reshape(len(given_), -1)
+            if not is_list(own) and not isinstance(own, Mapping):
+                raise TypeError(f"positions[{i}] must be a list of places, got {own!r:.60}")
+            array = numbers(self._flat(own), f"positions[{i}]")
+            array = array.reshape(len(array), -1) if array.size == 0 and n == 0 else array
             if array.shape != (n, 2) or not np.isfinite(array).all():
                 raise ValueError(
                     f"positions[{i}] must be finite numbers [{n}, 2], x and y of each node; got "

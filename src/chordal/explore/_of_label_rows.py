@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from chordal._validate import is_sparse
+from chordal._validate import array_of, is_list, is_sparse
 from chordal.explore._labels import Coder, Ints, LabelSets
 from chordal.explore._links import joined_links, links_of
 from chordal.explore._shapes import Shapes
@@ -56,9 +56,13 @@ class RowsOfLabels(Subject):
             self._refuse_unknown(y, set(names))
             rows: list[list[Any]] = [[int(name in own) for name in names] for own in y]
         else:
-            rows = (y.toarray() if is_sparse(y) else np.asarray(y)).tolist()
+            rows = (y.toarray() if is_sparse(y) else array_of(y)).tolist()
         shape = f"[{self.n}, {len(names)}]"
-        if len(rows) != self.n or any(np.shape(own) != (len(names),) for own in rows):
+        if (
+            not is_list(rows)
+            or len(rows) != self.n
+            or any(np.shape(own) != (len(names),) for own in rows)
+        ):
             raise ValueError(f"y must be a matrix {shape} of 0 and 1, or a set of labels per row")
         for i, own in enumerate(rows):
             for value in own:

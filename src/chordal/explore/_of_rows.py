@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from chordal._validate import is_sparse
+from chordal._validate import is_list, is_sparse
 from chordal.explore._labels import Coder, Ints
 from chordal.explore._shapes import Shapes
 from chordal.explore._subject import Floats, Looks, Subject
@@ -24,6 +24,8 @@ class RowsOfTable(Subject):
     whole: ClassVar[bool] = True
 
     def __init__(self, model: Any, X: Any, looks: Looks) -> None:
+        if not is_sparse(X) and not is_list(X):
+            raise TypeError(f"X must be a table of rows, got {type(X).__name__}")
         super().__init__(model, X.tocsr() if is_sparse(X) else X, looks)
 
     @property

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import chordal
-from chordal._validate import check_number
+from chordal._validate import check_number, is_list
 from chordal.explore._answers import ask
 from chordal.explore._blocks import block, plain
 from chordal.explore._joining import joined
@@ -136,11 +136,11 @@ def page(
     return joined(title, blocks)
 
 
-def _shape(image_shape: object) -> tuple[int, int] | None:
+def _shape(image_shape: Any) -> tuple[int, int] | None:
     """The height and width of letters as plain integers, or an error."""
     if image_shape is None:
         return None
-    if not isinstance(image_shape, Iterable) or len(shape := tuple(image_shape)) != 2:
+    if not is_list(image_shape) or len(shape := tuple(image_shape)) != 2:
         raise TypeError(f"image_shape must be (height, width), got {image_shape!r:.80}")
     for name, size in zip(("height", "width"), shape, strict=True):
         check_number(f"{name} of image_shape", size, minimum=1, integer=True)
@@ -150,5 +150,5 @@ def _shape(image_shape: object) -> tuple[int, int] | None:
 def _check_types(title: Any, tokens: Any) -> None:
     if not isinstance(title, str):
         raise TypeError(f"title must be a str, got {type(title).__name__}")
-    if tokens is not None and (isinstance(tokens, str) or not hasattr(tokens, "__iter__")):
+    if tokens is not None and not is_list(tokens):
         raise TypeError(f"tokens must be a list with one entry per example, got {tokens!r:.80}")

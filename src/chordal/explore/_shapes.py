@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._validate import is_list
 from chordal.text import Columns
 from chordal.text.words import first_text, usual_word
 
@@ -59,6 +60,8 @@ def named(
     if len(tokens) != len(sizes):
         raise ValueError(f"tokens must have one list per example ({len(sizes)}), got {len(tokens)}")
     for i, (own, n) in enumerate(zip(tokens, sizes.tolist(), strict=True)):
+        if not is_list(own):
+            raise TypeError(f"tokens[{i}] must be a list of strings, got {own!r:.60}")
         if len(own) != n:
             raise ValueError(
                 f"tokens[{i}] must have a string for each of the {n} positions, got {len(own)}"

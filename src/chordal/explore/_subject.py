@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_sequences
+from chordal._validate import check_sequences, is_list
 from chordal.explore._labels import Coder, Ints, LabelSets
 from chordal.explore._shapes import Shapes
 from chordal.explore._weights import Weights
@@ -81,6 +81,9 @@ class Subject(ABC):
         y = check_sequences(y, "y", empty=True)
         if len(y) != self.n:
             raise ValueError(f"y must have one entry per example ({self.n}), got {len(y)}")
+        for i, own in enumerate(y):
+            if not is_list(own) and not isinstance(own, Mapping):  # a dict has types of nodes
+                raise TypeError(f"y[{i}] must be a list of labels, got {own!r:.60}")
         return [listed(own) for own in y]
 
     def ranked(self, coder: Coder, X: Any, k: int) -> list[list[tuple[Ints, float]]]:

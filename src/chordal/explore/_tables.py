@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import is_sparse
+from chordal._validate import array_of, is_list, is_sparse, numbers
 from chordal.explore._shapes import Shapes, letters
 from chordal.explore._subject import Looks
 from chordal.explore._weights import Attributes, occurrences_of
@@ -22,8 +22,10 @@ def as_rows(X: Any) -> Any:
     """A table as an array or a sparse matrix."""
     if is_sparse(X):
         return X.tocsr()
-    table = np.asarray(X)
-    return table if table.dtype.kind == "f" else table.astype(np.float64)
+    table = array_of(X)
+    if table.ndim != 2:
+        raise ValueError(f"X must be a table [n_samples, n_features], got shape {table.shape}")
+    return table if table.dtype.kind in "fO" else numbers(table, "X")
 
 
 def column_names(model: Any, n: int) -> list[str]:
@@ -75,6 +77,9 @@ def shapes_of_rows(kind: str, model: Any, X: Any, looks: Looks) -> Shapes:
 
 def _texts(tokens: Any, n: int) -> list[str]:
     """One text for each row; several strings are joined by spaces."""
+    for i, own in enumerate(tokens):
+        if not isinstance(own, str) and not is_list(own):
+            raise TypeError(f"tokens[{i}] must be a text or a list of strings, got {own!r:.60}")
     texts = [own if isinstance(own, str) else " ".join(map(str, own)) for own in tokens]
     if len(texts) != n:
         raise ValueError(f"tokens must have one text per row ({n}), got {len(texts)}")

@@ -11,9 +11,10 @@ import numpy as np
 from matplotlib.colors import PowerNorm
 from numpy.typing import NDArray
 
-from chordal._validate import check_choice
+from chordal._validate import check_choice, check_flag
 from chordal.metrics import chunks, confusion_matrix
 from chordal.plots._cells import MOST_NUMBERS, colour_bar, draw_table, table_size
+from chordal.plots._checks import label_list, places
 from chordal.plots._display import Display, as_sequences, classes_of
 
 if TYPE_CHECKING:
@@ -52,12 +53,16 @@ class ConfusionDisplay(Display):
     counts: NDArray[np.int64]
     labels: Sequence[Any]
 
+    def __post_init__(self) -> None:
+        self.labels = label_list(self.labels, "labels")
+        self.counts = places(self.counts, "counts", len(self.labels), len(self.labels))
+
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Sequence[Any], **options: Any
     ) -> ConfusionDisplay:
         """Draw what a fitted estimator predicts for X against y; options of `from_predictions`."""
-        classes_of(estimator)
+        classes_of(estimator, "predict")
         return cls.from_predictions(y, estimator.predict(X), **options)
 
     @classmethod
@@ -115,6 +120,10 @@ class ConfusionDisplay(Display):
             numbers (more than 14 labels) and `ax` is not given.
         ax : matplotlib axes, optional
         """
+        check_flag("percent", percent)
+        check_choice("level", level, LEVELS)
+        if colorbar is not None:
+            check_flag("colorbar", colorbar)
         shares = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
         if percent:
             numbers = [[_percent(share) for share in row] for row in shares]
@@ -147,8 +156,8 @@ def _entities(
             pairs[gold.get(limits, NONE), told.get(limits, NONE)] += 1
     if not pairs:
         raise ValueError("there is no entity in y_true and y_pred")
-    types = sorted({name for pair in pairs for name in pair} - {NONE}) if labels is None else labels
-    names = [*types, NONE]
+    seen = sorted({name for pair in pairs for name in pair} - {NONE})
+    names = [*(seen if labels is None else label_list(labels, "labels")), NONE]
     return np.array([[pairs[a, b] for b in names] for a in names], dtype=np.int64), names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,9 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from chordal._errors import not_fitted
 from chordal._validate import check_choice
 from chordal.estimators import FitReport
-from chordal.plots._display import Display
+from chordal.plots._display import Display, check_has
 from chordal.plots._style import (
     FAINT,
     bare,
@@ -54,9 +54,11 @@ class ConvergenceDisplay(Display):
     reports: Mapping[str, FitReport]
 
     def __post_init__(self) -> None:
-        for report in self.reports.values():
+        given = self.reports.values() if isinstance(self.reports, Mapping) else [self.reports]
+        for report in given:
             if not isinstance(report, FitReport):
-                raise TypeError(f"reports must be a FitReport or a dict of them, got {report!r}")
+                got = reprlib.repr(report)
+                raise TypeError(f"reports must be a FitReport or a dict of them, got {got}")
         if not self.reports:
             raise ValueError("reports is empty: give at least one")
 
@@ -65,8 +67,7 @@ class ConvergenceDisplay(Display):
         """Draw the fit of an estimator, or of several in a dict by name; options of `plot`."""
         named = dict(estimator) if isinstance(estimator, Mapping) else {"": estimator}
         for own in named.values():
-            if not hasattr(own, "fit_report_"):
-                raise not_fitted(own)
+            check_has(own, "fit_report_")
         return cls({name: own.fit_report_ for name, own in named.items()}).plot(**options)
 
     @classmethod
@@ -92,6 +93,8 @@ class ConvergenceDisplay(Display):
         ax : matplotlib axes, optional
         """
         check_choice("x", x, AXES)
+        if not isinstance(what, str):
+            raise TypeError(f"what must be a str, got {reprlib.repr(what)}")
         points = [_points(name, own, what, x) for name, own in self.reports.items()]
         names = [short(name) for name in self.reports]
         columns = legend_columns(names, WIDTH - 0.8 if ax is None else inches_of(ax)[0])

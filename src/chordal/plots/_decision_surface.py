@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chordal._validate import check_number
+from chordal._validate import array_of, check_flag, check_number, listed
+from chordal.plots._checks import check_label, check_shape, label_list, probabilities, real
 from chordal.plots._display import Display, classes_of
 from chordal.plots._style import FAINT, INK, LABEL, class_colours, legend_columns, short
 
@@ -76,6 +77,26 @@ class DecisionSurfaceDisplay(Display):
     wrong: NDArray[np.bool_]
     names: tuple[str, str] = ("x0", "x1")
 
+    def __post_init__(self) -> None:
+        self.classes = label_list(self.classes, "classes")
+        sides = ("resolution", "resolution")
+        first, second = listed(self.grid, "grid", 2, "feature")
+        self.grid = (real(first, "grid[0]", *sides), real(second, "grid[1]", *sides))
+        shape = self.grid[0].shape
+        check_shape(self.grid[1], "grid[1]", shape)
+        self.probabilities = probabilities(
+            self.probabilities, "probabilities", *shape, len(self.classes)
+        )
+        check_flag("smooth", self.smooth)
+        self.X = real(self.X, "X", "n_samples", 2)
+        for what in ("y", "wrong"):
+            given = array_of(getattr(self, what))
+            check_shape(given, what, (len(self.X),))
+            setattr(self, what, given)
+        self.wrong = self.wrong.astype(bool)
+        first, second = listed(self.names, "names", 2, "feature")
+        self.names = (first, second)
+
     @classmethod
     def from_estimator(
         cls,
@@ -104,20 +125,22 @@ class DecisionSurfaceDisplay(Display):
             Points of the grid in each direction.
         ax : matplotlib axes, optional
         """
+        classes = classes_of(estimator, "predict")
         given = getattr(X, "columns", getattr(estimator, "feature_names_in_", cls.names))
-        try:
-            X, y = np.asarray(X), np.asarray(y)
-        except ValueError:
-            raise ValueError("X and y must be points of the plane and their labels") from None
+        X, y = array_of(X), array_of(y)
         if X.ndim != 2 or X.shape[1] != 2 or not len(X):
             raise ValueError(f"X must be points of the plane, [n_samples, 2], got shape {X.shape}")
+        X = real(X, "X", "n_samples", 2)
+        check_shape(y, "y", (len(X),))
+        check_flag("probabilities", probabilities)
         check_number("resolution", resolution, minimum=2, integer=True)
-        classes = classes_of(estimator)
         grid = _grid(X, resolution)
         smooth = probabilities and hasattr(estimator, "predict_proba")
         points = np.stack([grid[0].ravel(), grid[1].ravel()], axis=1)
         p = _probabilities(estimator, points, smooth).reshape(*grid[0].shape, len(classes))
-        wrong = np.asarray(estimator.predict(X)) != y
+        found = np.asarray(estimator.predict(X))
+        check_shape(found, "what the estimator predicts", y.shape)
+        wrong = found != y
         first, second = map(str, given)
         names = (first, second)
         return cls(grid, p, smooth, classes, X, y, wrong, names).plot(label=label, ax=ax)
@@ -127,8 +150,7 @@ class DecisionSurfaceDisplay(Display):
 
         A new figure, where `ax` is not given, also names the classes.
         """
-        if label is not None and label not in self.classes:
-            raise ValueError(f"label must be one of the classes {self.classes}, got {label!r}")
+        check_label(label, self.classes)
         named = ax is None and len(self.classes) <= MOST_NAMES
         ax = self._begin(ax, (WIDTH, 4.4))
         colours = class_colours(len(self.classes))

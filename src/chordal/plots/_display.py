@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import not_fitted
+from chordal._validate import is_list, listed
+from chordal.plots._checks import check_count
 from chordal.plots._style import axes_or_new
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class Display:
 
     def _panels(self, ax: Axes | None, n: int, columns: int, size: tuple[float, float]) -> Any:
         """`n` axes in rows of at most `columns`, in the place of `ax`; `size` is that of each."""
+        check_count("columns", columns)
         rows = -(-n // columns)
         columns = -(-n // rows)  # rows of about the same length
         ax = self._begin(ax, (size[0] * columns, size[1] * rows))
@@ -49,10 +52,21 @@ class Display:
         return [ax.figure.add_subplot(grid[k // columns, k % columns]) for k in range(n)]
 
 
-def classes_of(estimator: object) -> list[Any]:
-    """The labels of a fitted estimator."""
-    if not hasattr(estimator, "classes_"):
-        raise not_fitted(estimator)
+def check_has(estimator: object, *names: str) -> None:
+    """Raise an error unless this is a fitted estimator with these attributes."""
+    for name in names:
+        if hasattr(estimator, name):
+            continue
+        if not hasattr(estimator, "fit"):
+            raise TypeError(f"estimator must be a fitted estimator, got {name_of(estimator)}")
+        if not hasattr(estimator, "classes_"):
+            raise not_fitted(estimator)
+        raise TypeError(f"{name_of(estimator)} has no {name}, which this picture needs")
+
+
+def classes_of(estimator: Any, *names: str) -> list[Any]:
+    """The labels of a fitted estimator, which must have these attributes."""
+    check_has(estimator, "classes_", *names)
     return np.asarray(estimator.classes_).tolist()
 
 
@@ -63,11 +77,14 @@ def name_of(estimator: object) -> str:
 
 def as_sequences(y: Sequence[Any]) -> list[Any]:
     """Labels as sequences of them: a flat list is one sequence, an image a sequence of pixels."""
-    if isinstance(y, str) or not hasattr(y, "__len__"):
+    if not is_list(y):
         raise TypeError(f"labels must be a list of them, or of sequences; got {type(y).__name__}")
-    if len(y) and (isinstance(y[0], str) or not hasattr(y[0], "__len__")):
-        return [y]
-    return [own.ravel() if isinstance(own, np.ndarray) else own for own in y]
+    given = list(y)
+    if given and not is_list(given[0]):
+        return [given]
+    for i, own in enumerate(given):
+        listed(own, f"labels of sequence {i}")
+    return [own.ravel() if isinstance(own, np.ndarray) else own for own in given]
 
 
 def flat_labels(labels: object, what: str) -> list[Any]:
@@ -85,5 +102,7 @@ def numbers_of(labels: object, classes: Sequence[Any], what: str) -> NDArray[np.
     flat = flat_labels(labels, what)
     unknown = [label for label in flat if label is not None and label not in place]
     if unknown:
-        raise ValueError(f"{what} has the label {unknown[0]!r}, which the model does not know")
+        raise ValueError(
+            f"{what} has the label {unknown[0]!r}, which the model does not know; put None there"
+        )
     return np.array([-1 if label is None else place[label] for label in flat], dtype=np.int64)

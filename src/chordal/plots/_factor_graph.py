@@ -10,7 +10,8 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from chordal._validate import check_number
+from chordal._validate import check_number, listed
+from chordal.plots._checks import places, real
 from chordal.plots._display import Display, classes_of
 from chordal.plots._graph_layout import places_of
 from chordal.plots._style import FAINT, INK, class_colours, short
@@ -59,16 +60,20 @@ class FactorGraphDisplay(Display):
     places: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
+        self.names = listed(self.names, "names")
         n = len(self.names)
         if not 0 < n <= MOST:
             raise ValueError(f"a factor graph is drawn of 1 to {MOST} variables, got {n}")
-        if any(not 0 <= v < n for scope in self.scopes for v in scope):
+        self.scopes = [
+            tuple(places(scope, f"scopes[{k}]", "n", low=-n).tolist())
+            for k, scope in enumerate(listed(self.scopes, "scopes"))
+        ]
+        if any(not scope or not 0 <= min(scope) <= max(scope) < n for scope in self.scopes):
             raise ValueError(f"scopes must name variables between 0 and {n - 1}")
         if self.places is None:
             self.places = places_of(n, self.scopes)
-        self.places = np.asarray(self.places, dtype=np.float64)
-        if self.places.shape != (n, 2):
-            raise ValueError(f"places must be [{n}, 2], got shape {self.places.shape}")
+        self.places = real(self.places, "places", n, 2)
+        self.tables = places(self.tables, "tables", len(self.scopes))
 
     @classmethod
     def from_estimator(
@@ -84,7 +89,7 @@ class FactorGraphDisplay(Display):
 
         Variables have the names by which `explain` calls them: numbers, or "row,column" of pixels.
         """
-        classes_of(estimator)
+        classes_of(estimator, "potentials")
         if places is None and isinstance(x, np.ndarray) and x.ndim == 3:  # an image
             rows, columns = np.indices(x.shape[:2])
             places = np.stack([columns.ravel(), -rows.ravel()], axis=1)
@@ -132,10 +137,8 @@ class FactorGraphDisplay(Display):
         used = [int(potentials.table_of_clique[c]) for c in cliques]
         number = {table: k for k, table in enumerate(sorted(set(used)))}
         tables = np.array([number[table] for table in used], dtype=np.int64)
-        if names is None:
-            names = list(map(str, range(last - first)))
-        if len(names) != last - first:
-            raise ValueError(f"names must have one entry per variable ({last - first})")
+        n = last - first
+        names = listed(range(n) if names is None else names, "names", n, "variable")
         return cls(scopes, tables, names, places).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> FactorGraphDisplay:
@@ -150,9 +153,10 @@ class FactorGraphDisplay(Display):
         squares = np.array([_middle(places, scope) for scope in self.scopes]).reshape(-1, 2)
         lines = [(squares[f], places[v]) for f, scope in enumerate(self.scopes) for v in scope]
         ax.add_collection(LineCollection(lines, colors=FAINT, linewidths=1.2, zorder=1))
-        n_tables = len(np.unique(self.tables))
+        kinds, table = np.unique(self.tables, return_inverse=True)
+        n_tables = len(kinds)
         colours = class_colours(n_tables) if n_tables <= MOST_TABLES else None
-        shown = INK if colours is None else colours[self.tables]
+        shown = INK if colours is None else colours[table]
         if len(squares):
             small = (72 * min(0.108, 0.3 * unit)) ** 2
             ax.scatter(squares[:, 0], squares[:, 1], marker="s", s=small, c=shown, zorder=2)

@@ -11,6 +11,7 @@ from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
 from chordal.plots._cells import colour_bar
+from chordal.plots._checks import label_list, places, probabilities
 from chordal.plots._display import Display, classes_of, name_of, numbers_of
 from chordal.plots._style import FAINT, LABEL, class_colours, short
 
@@ -55,15 +56,15 @@ class GridMarginalsDisplay(Display):
     gold: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        shape = self.marginals.shape
-        if len(shape) != 3 or shape[2] != len(self.labels) or not self.marginals.size:
-            raise ValueError(
-                f"marginals must be [height, width, {len(self.labels)}] and not be empty, got "
-                f"shape {shape}"
-            )
-        for what, own in (("predicted", self.predicted), ("gold", self.gold)):
-            if own is not None and own.shape != shape[:2]:
-                raise ValueError(f"{what} must have the shape {shape[:2]}, got {own.shape}")
+        self.labels = label_list(self.labels, "labels")
+        n = len(self.labels)
+        self.marginals = probabilities(self.marginals, "marginals", "height", "width", n)
+        if not self.marginals.size:
+            raise ValueError(f"marginals must not be empty, got shape {self.marginals.shape}")
+        for what in ("predicted", "gold"):
+            if (own := getattr(self, what)) is not None:
+                sides = self.marginals.shape[:2]
+                setattr(self, what, places(own, what, *sides, low=-1, high=n - 1))
 
     @classmethod
     def from_estimator(
@@ -78,7 +79,7 @@ class GridMarginalsDisplay(Display):
         y : its true labels, optional
         ax : matplotlib axes, optional
         """
-        classes = classes_of(estimator)
+        classes = classes_of(estimator, "predict_marginals")
         marginals = np.asarray(estimator.predict_marginals([x])[0])
         if marginals.ndim != 3:
             raise ValueError(

@@ -10,9 +10,10 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from chordal._validate import check_number
+from chordal._validate import check_flag, check_number, listed
 from chordal.plots._cells import LEAST, colour_bar, write_numbers
-from chordal.plots._display import Display, classes_of, name_of, numbers_of
+from chordal.plots._checks import label_list, places, probabilities
+from chordal.plots._display import Display, classes_of, flat_labels, name_of, numbers_of
 from chordal.plots._style import (
     CHARACTER,
     FAINT,
@@ -67,21 +68,28 @@ class LatticeDisplay(Display):
     tokens: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.marginals.ndim != 2 or self.marginals.shape[1] != len(self.labels):
-            raise ValueError(
-                f"marginals must be [n_positions, {len(self.labels)}], got shape "
-                f"{self.marginals.shape}"
-            )
+        self.labels = label_list(self.labels, "labels")
+        n_labels = len(self.labels)
+        self.marginals = probabilities(self.marginals, "marginals", "n_positions", n_labels)
         n = len(self.marginals)
         if n == 0:
             raise ValueError("the sequence is empty: there is nothing to draw")
-        lists = {"gold": self.gold, "tokens": self.tokens}
-        lists |= {f"path {k}": path for k, (path, _) in enumerate(self.paths, 1)}
-        for what, values in lists.items():
-            if values is not None and len(values) != n:
-                raise ValueError(
-                    f"{what} must have one entry per position ({n}), got {len(values)}"
-                )
+        paths = [listed(own, f"paths[{k}]") for k, own in enumerate(listed(self.paths, "paths"))]
+        if any(len(own) != 2 for own in paths):
+            raise ValueError("paths must be pairs of (numbers of labels, probability)")
+        self.paths = [
+            (
+                places(path, f"path {k}", n, high=n_labels - 1),
+                float(probabilities(p, f"the probability of path {k}")),
+            )
+            for k, (path, p) in enumerate(paths, 1)
+        ]
+        if self.gold is not None:
+            gold = listed(self.gold, "gold", n, "position")
+            self.gold = places(gold, "gold", n, low=-1, high=n_labels - 1)
+        if self.tokens is not None:
+            tokens = list(self.tokens) if isinstance(self.tokens, str) else self.tokens
+            self.tokens = listed(tokens, "tokens", n, "position")
 
     @classmethod
     def from_estimator(
@@ -101,6 +109,7 @@ class LatticeDisplay(Display):
         estimator : fitted chain, such as ChainCRF
         x : one sequence
         y : its true labels, optional
+            A label that the model does not know gets a further row, with probability 0.
         k : int
             How many of the best paths to draw; 0 for none.
         tokens : list of str, optional
@@ -108,7 +117,7 @@ class LatticeDisplay(Display):
         ax : matplotlib axes, optional
         """
         check_number("k", k, integer=True)
-        classes = classes_of(estimator)
+        classes = classes_of(estimator, "potentials", "k_best")
         structure = estimator.potentials([x]).structure
         if not isinstance(structure, Chain) and not _is_path(structure):
             raise ValueError(
@@ -120,12 +129,19 @@ class LatticeDisplay(Display):
         paths = [
             (numbers_of(path, classes, "the path"), float(np.exp(log_p))) for path, log_p in found
         ]
-        gold = None if y is None else numbers_of(y, classes, "y")
-        names = _tokens(x, len(marginals)) if tokens is None else list(tokens)
+        gold = None
+        if y is not None:  # labels that the model does not know are probable nowhere
+            known = {None, *classes}
+            new = sorted({label for label in flat_labels(y, "y") if label not in known}, key=str)
+            classes += new
+            marginals = np.pad(marginals, ((0, 0), (0, len(new))))
+            gold = numbers_of(y, classes, "y")
+        names = _tokens(x, len(marginals)) if tokens is None else tokens
         return cls(marginals, classes, paths, gold, names).plot(ax=ax)
 
     def plot(self, *, colorbar: bool = True, ax: Axes | None = None) -> LatticeDisplay:
         """Draw it; `colorbar` is whether to explain the shading."""
+        check_flag("colorbar", colorbar)
         n, n_labels = self.marginals.shape
         beside = 1.8 + width_of(self.labels)  # the labels, and the bar that explains the shading
         size = (

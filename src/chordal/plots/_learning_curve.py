@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal._optional import needed
+from chordal._validate import array_of
 from chordal.metrics import METRICS, make_sequence_scorer
+from chordal.plots._checks import places, real
 from chordal.plots._display import Display
 from chordal.plots._style import COLOURS, FAINT, bare, line_with_band
 
@@ -48,14 +50,12 @@ class LearningCurveDisplay(Display):
     test_scores: Floats
 
     def __post_init__(self) -> None:
-        self.train_sizes = np.asarray(self.train_sizes)
-        if not len(self.train_sizes):
+        self.train_sizes = places(self.train_sizes, "train_sizes", "n_sizes")
+        n = len(self.train_sizes)
+        if not n:
             raise ValueError("train_sizes is empty: there is no curve to draw")
-        for what, own in (("train_scores", self.train_scores), ("test_scores", self.test_scores)):
-            if np.ndim(own) != 2 or len(own) != len(self.train_sizes):
-                raise ValueError(
-                    f"{what} must be [{len(self.train_sizes)}, n_folds], got shape {np.shape(own)}"
-                )
+        self.train_scores = real(self.train_scores, "train_scores", n, "n_folds", finite=False)
+        self.test_scores = real(self.test_scores, "test_scores", n, "n_folds", finite=False)
 
     @classmethod
     def from_estimator(
@@ -90,12 +90,16 @@ class LearningCurveDisplay(Display):
         with needed("sklearn", "LearningCurveDisplay"):
             from sklearn.model_selection import learning_curve
 
+        train_sizes = array_of(train_sizes)
+        real(train_sizes, "train_sizes", "n_sizes")
+        if not train_sizes.size:
+            raise ValueError("train_sizes is empty: there is no curve to draw")
         own = isinstance(scoring, str) and scoring in METRICS
         sizes, train, test, *_ = learning_curve(
             estimator,
             X,
             y,
-            train_sizes=np.asarray(train_sizes),
+            train_sizes=train_sizes,
             cv=cv,
             scoring=make_sequence_scorer(str(scoring)) if own else scoring,
             shuffle=True,
@@ -112,7 +116,7 @@ class LearningCurveDisplay(Display):
             ("held-out data", self.test_scores),
         )
         for colour, (name, scores) in zip((COLOURS[1], COLOURS[0]), sets, strict=True):
-            line_with_band(ax, self.train_sizes, np.asarray(scores), colour, name)
+            line_with_band(ax, self.train_sizes, scores, colour, name)
         ax.set(xlabel="training examples", ylabel=ylabel)
         ax.grid(axis="y", color=FAINT, alpha=0.25, linewidth=0.6)
         bare(ax)

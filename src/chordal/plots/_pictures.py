@@ -5,6 +5,8 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from chordal._validate import check_number
+from chordal.plots._checks import check_count, places, real
 from chordal.plots._style import COLOURS, bare
 
 if TYPE_CHECKING:
@@ -26,6 +28,10 @@ def subplots(
     """
     from matplotlib import pyplot as plt
 
+    check_count("n_rows", n_rows)
+    check_count("n_columns", n_columns)
+    if not (real(size, "size", 2) > 0.0).all():
+        raise ValueError(f"size must be a width and a height above 0, got {size!r}")
     figure, axes = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained")
     for ax in figure.axes:
         bare(ax)
@@ -36,7 +42,13 @@ def subplots(
 def as_png(figure: Figure, dpi: int = 130, colours: int | None = None) -> bytes:
     """The figure as a PNG file; it is closed. A palette of few `colours` makes it a small one."""
     from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
+    if not isinstance(figure, Figure):
+        raise TypeError(f"figure must be a matplotlib Figure, got {type(figure).__name__}")
+    check_number("dpi", dpi, strict=True)
+    if colours is not None:
+        places(colours, "colours", low=1, high=256)
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
     plt.close(figure)

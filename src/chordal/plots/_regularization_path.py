@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import not_fitted
-from chordal.plots._display import Display
+from chordal._validate import check_choice
+from chordal.plots._checks import places, real
+from chordal.plots._display import Display, check_has
 from chordal.plots._style import COLOURS, FAINT, bare, line_with_band
 
 if TYPE_CHECKING:
@@ -73,14 +74,16 @@ class RegularizationPathDisplay(Display):
     n_nonzero: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        self.values = np.asarray(self.values, dtype=np.float64)
+        check_choice("parameter", self.parameter, ["l2", "l1"])
+        self.values = real(self.values, "values", "n_values")
         if not len(self.values):
             raise ValueError("values is empty: there is no path to draw")
-        for what, own in (("scores", self.scores), ("n_nonzero", self.n_nonzero)):
-            if own is not None and len(own) != len(self.values):
-                raise ValueError(
-                    f"{what} must have one entry per value ({len(self.values)}), got {len(own)}"
-                )
+        if self.values.min() < 0.0:
+            raise ValueError(f"values must be at least 0, got {self.values.min():g}")
+        if self.scores is not None:
+            self.scores = real(self.scores, "scores", len(self.values), "n_splits")
+        if self.n_nonzero is not None:
+            self.n_nonzero = places(self.n_nonzero, "n_nonzero", len(self.values))
         if self.scores is None and self.n_nonzero is None:
             raise ValueError("there is nothing to draw: give scores or n_nonzero")
 
@@ -95,14 +98,18 @@ class RegularizationPathDisplay(Display):
     @classmethod
     def from_path(cls, path: Path, *, ax: Axes | None = None) -> RegularizationPathDisplay:
         """Draw what `chordal.regularization_path` returned."""
+        if not all(hasattr(path, name) for name in ("parameter", "values", "weights", "scores")):
+            raise TypeError(
+                "path must be what chordal.regularization_path returns, got a "
+                f"{type(path).__name__}"
+            )
         nonzero = np.array([np.count_nonzero(own) for own in path.weights])
         return cls(path.parameter, path.values, path.scores, nonzero).plot(ax=ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> RegularizationPathDisplay:
         """Draw the choice of a fitted `ChainCRFCV` or `CRFClassifierCV`."""
-        if not hasattr(estimator, "scores_"):
-            raise not_fitted(estimator)
+        check_has(estimator, "best_params_", "values_", "scores_")
         return cls(next(iter(estimator.best_params_)), estimator.values_, estimator.scores_).plot(
             ax=ax
         )
@@ -125,7 +132,7 @@ class RegularizationPathDisplay(Display):
                 "lw": 1.4,
                 "ls": "--",
             }
-            own.plot(values, np.asarray(self.n_nonzero)[order], **style)
+            own.plot(values, self.n_nonzero[order], **style)
             own.set_ylabel("weights that are not zero", color=COLOURS[1])
             own.set_ylim(bottom=0)
             own.spines["top"].set_visible(False)

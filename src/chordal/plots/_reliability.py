@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_number
+from chordal._validate import array_of, check_number, listed
+from chordal.plots._checks import check_label, label_list, places, probabilities, real
 from chordal.plots._display import (
     Display,
     as_sequences,
@@ -57,6 +58,16 @@ class ReliabilityDisplay(Display):
     counts: NDArray[np.int64]
     confidence: Floats
     accuracy: Floats
+
+    def __post_init__(self) -> None:
+        self.counts = places(self.counts, "counts", "n_bins")
+        some = self.counts > 0
+        if not some.any():
+            raise ValueError("counts must be above 0 in some bin: there is nothing to draw")
+        for what in ("confidence", "accuracy"):
+            shares = real(getattr(self, what), what, len(self.counts), finite=False)
+            setattr(self, what, shares)
+            probabilities(shares[some], f"{what} where counts are above 0", "n")
 
     @property
     def error(self) -> float:
@@ -112,11 +123,11 @@ class ReliabilityDisplay(Display):
         ax : matplotlib axes, optional
         """
         check_number("n_bins", n_bins, minimum=1, integer=True)
-        classes = list(classes)
-        if label is not None and label not in classes:
-            raise ValueError(f"label must be one of the classes {classes}, got {label!r}")
+        classes = label_list(classes, "classes")
+        check_label(label, classes)
         numbers = [_codes(own, classes) for own in as_sequences(y_true)]
-        flat = [np.reshape(own, (-1, len(classes))) for own in marginals]
+        given = enumerate(listed(marginals, "marginals"))
+        flat = [_rows(own, f"marginals[{i}]", len(classes)) for i, own in given]
         gold, p = (
             np.concatenate([np.zeros(0, int), *numbers]),
             np.concatenate([np.zeros((0, len(classes))), *flat]),
@@ -160,6 +171,14 @@ class ReliabilityDisplay(Display):
         place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
         ax.legend(frameon=False, fontsize=8, borderaxespad=0.2, **place)
         return self
+
+
+def _rows(marginals: object, what: str, n_classes: int) -> Floats:
+    """The marginals of one example, a row for each variable."""
+    array = probabilities(marginals, what, *np.shape(array_of(marginals)))
+    if array.ndim == 0 or array.shape[-1] != n_classes:
+        raise ValueError(f"{what} must be [..., {n_classes}], got shape {array.shape}")
+    return array.reshape(-1, n_classes)
 
 
 def _codes(labels: object, classes: Sequence[Any]) -> NDArray[np.int64]:

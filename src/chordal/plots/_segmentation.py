@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._validate import check_flag
+from chordal.plots._checks import label_list
 from chordal.plots._display import Display, classes_of
 from chordal.plots._style import (
     INK,
@@ -57,6 +59,8 @@ class SegmentationDisplay(Display):
     labels: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.strips, Mapping):
+            raise TypeError(f"strips must be a dict of name to labels, got {self.strips!r:.60}")
         given = {name: _labels(own, name) for name, own in self.strips.items()}
         lengths = {name: len(own) for name, own in given.items()}
         if not lengths or not max(lengths.values()):
@@ -69,6 +73,7 @@ class SegmentationDisplay(Display):
                 self.labels = sorted(seen)
             except TypeError:
                 self.labels = sorted(seen, key=str)
+        self.labels = label_list(self.labels, "labels")
         place: dict[str, Any] = {label: k for k, label in enumerate(self.labels)}
         if missing := seen - place.keys():
             raise ValueError(f"labels lacks {min(missing, key=str)!r}, which a strip has")
@@ -81,7 +86,7 @@ class SegmentationDisplay(Display):
         cls, estimator: Any, x: Any, y: Sequence[Any], *, ax: Axes | None = None
     ) -> SegmentationDisplay:
         """Draw what a fitted estimator predicts for one sequence under its true labels y."""
-        classes = classes_of(estimator)
+        classes = classes_of(estimator, "predict")
         known = set(classes)
         extra = sorted({label for label in _labels(y, "y") if label not in known}, key=str)
         strips = {GOLD: y, "predicted": estimator.predict([x])[0]}
@@ -125,6 +130,7 @@ class SegmentationDisplay(Display):
         from matplotlib.colors import ListedColormap
         from matplotlib.patches import Patch
 
+        check_flag("legend", legend)
         assert self.labels is not None
         n_strips, n = self.codes.shape
         seen = np.unique(self.codes)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._shown import in_a_line
+from chordal._validate import check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +22,18 @@ LABEL = 18  # characters of a label
 CHARACTER = 0.095  # the width of one in inches, about
 
 
+def check_axes(ax: object) -> None:
+    """Raise an error for what is neither matplotlib axes nor None."""
+    from matplotlib.axes import Axes
+
+    if ax is not None and not isinstance(ax, Axes):
+        many = "; give one of them" if isinstance(ax, (np.ndarray, list, tuple)) else ""
+        raise TypeError(f"ax must be matplotlib axes or None, got {type(ax).__name__}{many}")
+
+
 def axes_or_new(ax: Axes | None, size: tuple[float, float], square: bool = False) -> Axes:
     """The axes given, or those of a new figure; `square` if the cells of a table have to be."""
+    check_axes(ax)
     if ax is not None:
         return ax
     from matplotlib import pyplot as plt
@@ -44,6 +55,7 @@ def class_colours(n: int) -> NDArray[np.float64]:
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 
+    check_number("n", n, integer=True)
     plain = np.array([to_rgb(c) for c in COLOURS])
     if n <= 3 * len(plain):
         light, dark = plain + LIGHT * (1.0 - plain), (1.0 - DARK) * plain
@@ -80,6 +92,7 @@ def width_of(names: Iterable[object]) -> float:
 
 def inches_of(ax: Axes) -> tuple[float, float]:
     """Width and height of axes; before the layout of a new figure, about."""
+    check_axes(ax)
     box, dpi = ax.get_window_extent(), ax.figure.dpi
     return float(box.width / dpi), float(box.height / dpi)
 

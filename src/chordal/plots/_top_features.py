@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_number
+from chordal._validate import check_number, listed
+from chordal.plots._checks import label_list, real
 from chordal.plots._display import Display, classes_of, name_of
 from chordal.plots._style import COLOURS, FAINT, bare, remark, short
 
@@ -47,8 +49,19 @@ class TopFeaturesDisplay(Display):
     features: Mapping[Any, Sequence[tuple[str, float]]]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.features, Mapping):
+            raise TypeError(
+                "features must be a dict of label to list of (feature, weight), got "
+                f"{reprlib.repr(self.features)}"
+            )
         if not self.features:
             raise ValueError("features is empty: give at least one label")
+        for label, pairs in self.features.items():
+            for k, pair in enumerate(listed(pairs, f"features[{label!r}]")):
+                what = f"features[{label!r}][{k}]"
+                if len(listed(pair, what)) != 2:
+                    raise ValueError(f"{what} must be a pair of (feature, weight), got {pair!r}")
+                real(pair[1], f"the weight of {what}")
 
     @classmethod
     def from_estimator(
@@ -75,7 +88,7 @@ class TopFeaturesDisplay(Display):
         """
         classes = classes_of(estimator)
         check_number("top", top, minimum=1, integer=True)
-        chosen = list(classes if labels is None else labels)
+        chosen = classes if labels is None else label_list(labels, "labels")
         for label in chosen:
             if label not in classes:
                 raise ValueError(f"{name_of(estimator)} has no label {label!r}; it has {classes}")
@@ -132,6 +145,7 @@ def _ranked(
         names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         names = [f"x{k}" for k in range(weights.shape[1])]
+    names = listed(names, "feature_names")
     if len(names) != weights.shape[1]:
         raise ValueError(
             f"feature_names must have one name per feature ({weights.shape[1]}), got {len(names)}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import colormaps
 
+from chordal._validate import check_flag, listed, numbers
 from chordal.plots._cells import Names, colour_bar, draw_table, table_size
 from chordal.plots._display import Display, classes_of, name_of
 
@@ -47,7 +48,10 @@ class TransitionsDisplay(Display):
     columns: Names | None = None
 
     def __post_init__(self) -> None:
-        self.weights = np.asarray(self.weights, dtype=np.float64)
+        self.weights = numbers(self.weights, "weights")
+        self.labels = listed(self.labels, "labels")
+        if self.columns is not None:
+            self.columns = listed(self.columns, "columns")
         columns = self.labels if self.columns is None else self.columns
         expected = (len(self.labels), len(columns))
         if self.weights.shape != expected or not self.weights.size:
@@ -80,6 +84,7 @@ class TransitionsDisplay(Display):
                     "such as template='edges'"
                 )
             return cls(estimator.transitions_, classes).plot(ax=ax)
+        classes_of(estimator, "template_weights")
         found = estimator.template_weights(template).get("intercept")
         if found is None or found.ndim != 2 or found.shape != (len(classes), len(classes)):
             raise ValueError(
@@ -105,6 +110,7 @@ class TransitionsDisplay(Display):
         colorbar : bool
             Whether to explain the colours.
         """
+        check_flag("colorbar", colorbar)
         finite = np.isfinite(self.weights)
         limit = float(np.abs(self.weights[finite]).max(initial=0.0)) or 1.0
         shown = np.ma.array(self.weights, mask=~finite)

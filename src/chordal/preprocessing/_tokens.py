@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from chordal._estimator import Estimator
 from chordal._optional import needed
+from chordal._validate import check_sequences, listed
 from chordal.text import Columns
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ class TokenTransformer(Estimator, metaclass=ABCMeta):
 
     def fit(self: T, X: object = None, y: object = None) -> T:
         """Read the lists; nothing is learned from X."""
+        self._check_flags()
+        if isinstance(self.key, bool) or not isinstance(self.key, (str, int)):
+            raise TypeError(f"key must be a str or the number of a column, got {self.key!r:.60}")
         self.load()
         return self
 
@@ -59,7 +63,9 @@ class TokenTransformer(Estimator, metaclass=ABCMeta):
             a str, the word itself, which becomes a dict.
         """
         if not hasattr(self, self.learned):
-            self.load()
+            self.fit()
+        if not isinstance(X, Columns):
+            X = check_sequences(X, empty=True)
         if isinstance(X, Columns):
             if not isinstance(self.key, int):
                 raise ValueError(f"key must be the number of a column of text, got {self.key!r}")
@@ -70,8 +76,8 @@ class TokenTransformer(Estimator, metaclass=ABCMeta):
             )
         return [self._marked(x, f"X[{i}]") for i, x in enumerate(X)]
 
-    def _marked(self, x: Iterable[Any], place: str) -> list[Any]:
-        tokens = list(x)
+    def _marked(self, x: Any, place: str) -> list[Any]:
+        tokens = listed(x, place)
         words = [self._word(token, f"{place}[{t}]") for t, token in enumerate(tokens)]
         found = self.marks(words)
         out = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
+from chordal._validate import is_list
 from chordal.preprocessing._tokens import Marks, TokenTransformer
 
 #: A file with a name in each line, or names: strings, or lists of their tokens.
@@ -60,9 +61,12 @@ class Gazetteer(TokenTransformer):
 
     def _trie(self, name: str, given: Names) -> Trie:
         trie: Trie = {}
+        named = isinstance(given, Iterable) and getattr(given, "shape", None) != ()
+        if not named and not isinstance(given, os.PathLike):
+            raise TypeError(f"list {name!r} must be the path of a file or names, got {given!r:.60}")
         for entry in _entries(given):
-            words = entry.split() if isinstance(entry, str) else list(entry)
-            if not all(isinstance(word, str) for word in words):
+            words = entry.split() if isinstance(entry, str) else entry
+            if not is_list(words) or not all(isinstance(word, str) for word in words):
                 raise TypeError(f"names of list {name!r} must be str or lists of str: {entry!r}")
             node = trie
             for word in words:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import final
 
 from chordal._errors import FormatError
+from chordal._validate import is_list
 from chordal.preprocessing._tokens import Marks, TokenTransformer
 
 
@@ -62,11 +63,17 @@ class WordClusters(TokenTransformer):
         if isinstance(given, (str, os.PathLike)):
             table = _read(Path(given))
         elif isinstance(given, Mapping):
-            table = {word: str(cluster) for word, cluster in given.items()}
+            if not all(isinstance(text, str) for text in (*given, *given.values())):
+                raise TypeError(f"clusters must be a dict of str to str, got {given!r:.80}")
+            table = dict(given)
         else:
             raise TypeError(f"clusters must be a path or a dict of word to cluster, got {given!r}")
+        if not isinstance(self.name, str):
+            raise TypeError(f"name must be a str, got {self.name!r:.60}")
         if self.lengths is not None and (
-            not len(self.lengths) or not all(isinstance(n, int) and n > 0 for n in self.lengths)
+            not is_list(self.lengths)
+            or not len(self.lengths)
+            or not all(isinstance(n, int) and n > 0 for n in self.lengths)
         ):
             raise ValueError(f"lengths must be whole numbers above 0, got {self.lengths!r}")
         if self.ignore_case:  # the first of several forms, which a file has by frequency or so

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chordal._container import opened
 from chordal._errors import not_fitted
 from chordal._opening import open_model
 from chordal._schemes import SCHEMES, misfit, scheme_of
@@ -184,7 +185,7 @@ def _load(name: str, path: str) -> tuple[Loaded, Stamp]:
     It is opened as a copy: the version is that of the bytes that the model was made from, even if
     somebody overwrites the file at the same time.
     """
-    with open(path, "rb") as file:
+    with opened(path) as file:
         found = os.fstat(file.fileno())
         content = file.read()
     version = hashlib.blake2b(content, digest_size=8).hexdigest()

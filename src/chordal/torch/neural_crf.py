@@ -301,6 +301,7 @@ class NeuralCRF(Wrapped):
         return restored(self._given_crf(), part, form)
 
     def _check_parameters(self) -> None:
+        self._check_flags()
         check_parameters(self.get_params(deep=False))
         if self.crf is not None:
             form_for(self.crf)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._validate import is_list, is_sparse
 from chordal.compat.pycrfsuite._items import ZERO, read_items
 from chordal.estimators import chain_layout
 from chordal.features import AttributeFeatures, AttributeInput, Layout, Occurrences, Rows
@@ -54,9 +56,9 @@ class TrainingData:
     def append(self, xseq: object, yseq: Iterable[Any], group: int) -> None:
         """Read one instance."""
         names = [_label(y, t) for t, y in enumerate(_labels(yseq))]
-        if isinstance(group, bool) or not hasattr(group, "__index__"):
-            raise TypeError(f"group must be an integer, got {group!r}")
-        if hasattr(xseq, "__len__") and len(xseq) != len(names):
+        if isinstance(group, bool) or not isinstance(group, Integral):
+            raise TypeError(f"group must be an integer, got {group!r:.80}")
+        if is_list(xseq) and len(xseq) != len(names):
             raise ValueError(_differ(len(xseq), len(names)))
         rows = read_items(self.source, xseq)
         if rows.n_rows != len(names):
@@ -148,8 +150,9 @@ def _batch(instances: list[tuple[int, Rows, list[int]]]) -> Batch:
     return Batch(lengths, Occurrences(offsets_of(np.concatenate(sizes)), ids, values), gold)
 
 
-def _labels(yseq: object) -> list[Any]:
-    if isinstance(yseq, (str, bytes, dict)) or not hasattr(yseq, "__iter__"):
+def _labels(yseq: Any) -> list[Any]:
+    given = hasattr(yseq, "__iter__") and getattr(yseq, "shape", None) != ()
+    if not given or isinstance(yseq, (str, bytes, dict)) or is_sparse(yseq):
         raise TypeError(f"yseq must be a list of labels, got {type(yseq).__name__}")
     return list(yseq)
 

@@ -110,7 +110,7 @@ class Parameters:
         if name not in ALGORITHMS:
             names = ", ".join(["lbfgs", "l2sgd", "ap", "pa", "arow"])
             raise ValueError(f"algorithm must be one of {names}; got {algorithm!r}")
-        if kind != "crf1d":
+        if not isinstance(kind, str) or kind != "crf1d":
             raise ValueError(f"type must be 'crf1d', a linear chain; got {kind!r}")
         self.algorithm = name
         self._known = ALGORITHMS[name]
@@ -131,7 +131,7 @@ class Parameters:
 
     def described(self, name: str) -> Parameter:
         """Type, default and description of a parameter."""
-        if name not in self._known:
+        if not isinstance(name, str) or name not in self._known:
             raise ValueError(
                 f"Parameter not found: {name}; {self.algorithm} has {', '.join(self._known)}"
             )

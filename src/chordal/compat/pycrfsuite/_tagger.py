@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chordal import _kernels
+from chordal._validate import check_path
 from chordal.compat.pycrfsuite._dumpparser import ParsedDump, dumped, parsed
 from chordal.compat.pycrfsuite._items import ItemSequence, tokens_of
 
@@ -35,6 +36,7 @@ class Tagger:
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file; the tagger closes at the end of a ``with`` block."""
+        check_path("name", name)
         with open(name, "rb") as file:
             content = file.read()
         try:
@@ -133,6 +135,7 @@ class Tagger:
         if filename is None:
             sys.stdout.writelines(lines)
             return
+        check_path("filename", filename)
         with open(filename, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
 

@@ -6,10 +6,12 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import Any, SupportsFloat
 
 import numpy as np
 
+from chordal._validate import check_path
 from chordal.compat.crfsuite_model import write_crfsuite, write_labels_alone
 from chordal.compat.pycrfsuite import _messages
 from chordal.compat.pycrfsuite._data import TrainingData
@@ -92,10 +94,11 @@ class BaseTrainer:
         reported after each iteration. If there is no item to train on, the model has
         labels only, and a warning says so; after `clear` that is an error.
         """
+        check_path("model", model)
         if self._cleared:
             raise ValueError("The data is empty. Call Trainer.append before Trainer.train.")
-        if isinstance(holdout, bool) or not hasattr(holdout, "__index__"):
-            raise TypeError(f"holdout must be an integer, got {holdout!r}")
+        if isinstance(holdout, bool) or not isinstance(holdout, Integral):
+            raise TypeError(f"holdout must be an integer, got {holdout!r:.80}")
         self._before_train()
         crf, n_features = trained(self._data, self._parameters, holdout, self.message)
         if crf is None:
@@ -128,6 +131,8 @@ class BaseTrainer:
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Set several parameters."""
+        if not isinstance(params, Mapping):
+            raise TypeError(f"params must be a dict of name to value, got {params!r:.60}")
         for name, value in params.items():
             self.set(name, value)
 

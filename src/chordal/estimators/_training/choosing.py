@@ -46,8 +46,8 @@ class Data(NamedTuple):
 
 #: Arrays in their place would fail where they are compared.
 _NO_ARRAYS = frozenset(
-    {"objective", "solver", "inference", "prediction", "random_state", "warm_start", "class_weight"}
-    | {"ignore_label", "transitions", "fit_intercept", "ends", "directions", "contrast", "tables"}
+    {"objective", "solver", "inference", "prediction", "random_state", "class_weight"}
+    | {"ignore_label", "transitions", "contrast", "tables"}
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +21,16 @@ DEFAULT_L2 = 1.0  # of groups of weights that a dict does not name
 STAND_IN = 1e-3  # of the largest l2: for weights that have none, where a solver needs one
 
 
-def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
+def check_groups(l2: object, freeze: Any, groups: Sequence[str]) -> None:
     """Raise an error for invalid penalties or unknown groups of weights.
 
     >>> check_groups({"nodes": 1.0}, (), ["node", "intercept"])
     Traceback (most recent call last):
     ValueError: l2 names an unknown group of weights, 'nodes'; the groups are: 'node', 'intercept'
     """
-    if isinstance(freeze, (str, bytes)) or not isinstance(freeze, Collection):
-        raise TypeError(f"freeze must be a tuple of names of groups of weights, got {freeze!r}")
+    no_names = isinstance(freeze, (str, bytes, np.ndarray)) or not isinstance(freeze, Collection)
+    if no_names or not all(isinstance(name, str) for name in freeze):
+        raise TypeError(f"freeze must be a tuple of names of groups of weights, got {freeze!r:.80}")
     named = l2 if isinstance(l2, Mapping) else {}
     for parameter, given in (("l2", named), ("freeze", freeze)):
         for name in given:

@@ -117,8 +117,8 @@ def train_here(
 
     The arguments are those of `steps.fit`.
     """
-    keep = bool(model.warm_start) and hasattr(model, "weights_")
-    options: dict[str, Any] = {"checkpoint": checkpoint, "keep": keep, "scaled": scaled}
+    options: dict[str, Any] = {"checkpoint": checkpoint, "scaled": scaled}
+    options["keep"] = model._goes_on()
     if len(parts) == 1:
         return steps.fit(model, *result(parts[0]), **options)
     return steps.fit(model, (tuple(result(own)) for own in parts), None, **options)

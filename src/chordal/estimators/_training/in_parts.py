@@ -102,7 +102,7 @@ def fit_parts(
     scaled : str, optional
         A template whose weights keep their proportions: only one factor is learned.
     """
-    keep = bool(estimator.warm_start) and hasattr(estimator, "weights_")
+    keep = estimator._goes_on()
     model = copy(estimator)
     model._check_parameters()
     elsewhere = validation_data if isinstance(validation_data, list) else None

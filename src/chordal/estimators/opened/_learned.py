@@ -39,6 +39,7 @@ class NamedWeights:
     names: tuple[list[Any], ...]  # of labels, for each variable of a clique
     equal: bool  # one weight for all labels being equal
     feature_names: NDArray[Any] | None = None
+    variables: NDArray[Any] | None = None  # what they are called, if rows are shared by them
 
     @property
     def order(self) -> int:
@@ -51,10 +52,14 @@ class NamedWeights:
         if column < 0:
             return ""
         source = self.source
-        if self.feature_names is not None and not isinstance(source, SharedInput):
-            return str(self.feature_names[column])
         assert source is not None
-        return source.name(column)
+        of = ""
+        if isinstance(source, SharedInput) and self.variables is not None:
+            column, variable = divmod(column, source.n_variables)
+            source, of = source.source, f" of {self.variables[variable]}"
+        if self.feature_names is not None and not isinstance(source, SharedInput):
+            return f"{self.feature_names[column]}{of}"
+        return f"{source.name(column)}{of}"
 
     def labels_of(self, k: int) -> tuple[Any, ...]:
         """The labels that weight k is for; none where it is for all equal ones."""
@@ -90,6 +95,7 @@ def named_weights(model: BaseCRF) -> Iterator[NamedWeights]:
             names,
             own.tables.kind == "potts",
             getattr(model, "feature_names_in_", None) if own.name in ("node", "nodes") else None,
+            getattr(model, "label_names_", None),
         )
 
 
