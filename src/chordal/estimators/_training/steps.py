@@ -111,7 +111,7 @@ def fit(
     validate = (
         None
         if held is None
-        else Validator.of(estimator, *held, data.reader, data.labels, data.layout)
+        else Validator.of(estimator, *held, data.reader, data.labels, data.layout).required()
     )
     if keeper is not None:
         digests = digests_of(data, None if validate is None else validate.checksum)

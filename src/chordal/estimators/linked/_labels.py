@@ -111,9 +111,3 @@ def gold_codes(
     crf._check_lengths(sizes, flat, name)
     numbers, seen = labels.encode(flat, unknown=-1), observed(flat, crf.ignore_label)
     return np.where(numbers < 0, -1, labels.codes(numbers)), seen
-
-
-def check_observed(n: int, name: str) -> None:
-    """Raise an error if none of the labels is observed."""
-    if not n:
-        raise ValueError(f"{name}y has no observed label")
