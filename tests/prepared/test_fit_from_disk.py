@@ -249,6 +249,22 @@ def test_a_list_of_data_sets_is_one(tmp_path):
     np.testing.assert_array_equal(again.weights_, whole.weights_)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "message"),
+    [
+        ({}, {"callback": 3}, "callback must be"),
+        ({}, {"validation_data": 3}, "validation_data must be"),
+        ({}, {"checkpoint": "no folder/run.checkpoint"}, "the folder of checkpoint"),
+        ({"objective": "hinge", "l1": 1.0}, {}, "no solver supports l1 > 0"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_any_batch_is_read(parameters, arguments, message):
+    batches = iter([(X, Y)])
+    with pytest.raises((ValueError, TypeError, OSError), match=message):
+        ChainCRF(**parameters).fit(batches, **arguments)
+    assert next(batches) == (X, Y)
+
+
 def test_batches_of_an_iterator_and_parts_that_are_appended(tmp_path):
     whole = ChainCRF(max_iter=10).fit(X, Y)
     batches = ((X[a : a + 9], Y[a : a + 9]) for a in range(0, N, 9))
