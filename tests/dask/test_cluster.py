@@ -378,6 +378,9 @@ def test_models_that_count(client):
     found, alone = cluster.fit(NaiveBayes(), *chunked, client=client), NaiveBayes().fit(table, y)
     np.testing.assert_allclose(found.emission_.means, alone.emission_.means, rtol=1e-9)
     assert cluster.score(found, *chunked, client=client) == pytest.approx(alone.score(table, y))
+    weight = np.repeat([0.0, 1.0, 2.0], 20)  # none in the first partition
+    score = cluster.score(found, *chunked, array.from_array(weight, chunks=20), client=client)
+    assert score == pytest.approx(alone.score(table, y, sample_weight=weight))
     with pytest.raises(UnsupportedError, match="no validation_data"):
         cluster.fit(HMM(), both, client=client, validation_data=(words, Y))
 
