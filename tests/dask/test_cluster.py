@@ -457,6 +457,20 @@ def test_several_prepared_data_sets(client, tmp_path):
         cluster.fit(MultiLabelCRF(), [f"{path}-labels" for path in paths], client=client)
 
 
+def test_partitions_without_an_observed_label(client):
+    """The first has no position, and another one no label."""
+    examples = [[], []], [[], []]
+    unknown = [[None] * len(y) for y in Y[:20]]
+    parts = [examples, (X[:20], unknown), (X[20:], Y[20:])]
+    given = bag.from_delayed([dask.delayed(list(zip(*own, strict=True))) for own in parts])
+    alone = crf().fit(X, unknown + Y[20:])
+    found = cluster.fit(crf(), given, client=client)
+    np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-6)
+    nothing = bag.from_delayed([dask.delayed(list(zip(*parts[1], strict=True)))])
+    with pytest.raises(ValueError, match="y names no label: no variable is observed"):
+        cluster.fit(crf(), nothing, client=client)
+
+
 def test_a_search_with_joblib_on_dask(client):
     joblib = pytest.importorskip("joblib")
     from sklearn.model_selection import GridSearchCV

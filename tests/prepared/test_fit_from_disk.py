@@ -410,3 +410,18 @@ def test_a_warm_start_with_other_settings(tmp_path):
         fits.append(model.set_params(transitions="seen", ends=True).fit(*given))
     assert len(fits[0].layout_["transitions"].kept) > 0
     np.testing.assert_array_equal(fits[0].weights_, fits[1].weights_)
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (ChainCRF(max_iter=5), [[{own: 0.75, "other": 0.25} for own in y] for y in Y]),
+        (ChainCRF("softmax_margin", max_iter=5, class_weight="balanced"), Y),
+    ],
+    ids=["distributions", "balanced"],
+)
+def test_a_part_without_positions_changes_nothing(model, y, tmp_path):
+    model.prepare(tmp_path / "data", X, y)
+    data = model.prepare(tmp_path / "data", [[], []], [[], []], append=True)
+    expected = model.fit(X, y).weights_
+    np.testing.assert_array_equal(model.fit(data).weights_, expected)

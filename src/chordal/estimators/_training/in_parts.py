@@ -164,6 +164,8 @@ def join_parts(
     facts = [own for own in found if own is not None]
     if not facts:
         raise ValueError("X is empty: give at least one example")
+    if not any(own.observed for own in facts):
+        raise ValueError("y names no label: no variable is observed")
     check_schema(found)
     if not sum(own.weight for own in facts) > 0.0:
         raise ValueError("sample_weight is zero for every example: give some a positive weight")
