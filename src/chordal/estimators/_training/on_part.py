@@ -23,7 +23,7 @@ from chordal.estimators._training.choosing import (
 )
 from chordal.estimators._training.preparing import observed_targets, whole_sets
 from chordal.estimators._training.reading import learnable
-from chordal.estimators._training.steps import shards_of, weighed
+from chordal.estimators._training.steps import changed_in, shards_of, weighed
 from chordal.estimators._training.stored import Stored
 from chordal.estimators._training.work import Plan
 from chordal.features import (
@@ -191,12 +191,8 @@ def read_prepared(part: PreparedPart, estimator: BaseCRF, keep: bool) -> ReadPar
 
 def learned_by(estimator: BaseCRF, before: BaseCRF) -> dict[str, Any]:
     """The public attributes that an estimator has set since."""
-    known = vars(before)
-    return {
-        name: value
-        for name, value in vars(estimator).items()
-        if name.endswith("_") and known.get(name) is not value
-    }
+    changed = changed_in(estimator, before)
+    return {name: own for name, own in changed.items() if name.endswith("_")}
 
 
 def part_facts(part: ReadPart | None) -> PartFacts | None:

@@ -101,21 +101,23 @@ def fit(
     held = None if validation_data is None else validation_pair(validation_data)
     keeper = None if checkpoint is None else Checkpointer(checkpoint)
     chosen = chosen_before_reading(estimator)
+    model = copy(estimator)  # reading sets attributes, which come with the weights
     stream = y is None and is_stream(X)
     with written(estimator, X, keep) if stream else nullcontext(X) as X:
-        data = read(estimator, X, y, sample_weight, chosen[1], keep)
-        plan = planned(estimator, data, *chosen, scaled, centre)
+        data = read(model, X, y, sample_weight, chosen[1], keep)
+        plan = planned(model, data, *chosen, scaled, centre)
         validate = (
             None
             if held is None
-            else Validator.of(estimator, *held, data.reader, data.labels, data.layout).required()
+            else Validator.of(model, *held, data.reader, data.labels, data.layout).required()
         )
         if keeper is not None:
             digests = digests_of(data, None if validate is None else validate.checksum)
-            plan = checked_by(keeper, estimator, plan, digests)
-        work = compiled(estimator, data, plan)
-        inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
-        fitted = attributes_of(data.reader, data.labels, data.layout, inference)
+            plan = checked_by(keeper, model, plan, digests)
+        work = compiled(model, data, plan)
+        inference = inference_for(model, plan.objective, plan.solver, work.shards)
+        fitted = changed_in(model, estimator)
+        fitted |= attributes_of(data.reader, data.labels, data.layout, inference)
         sets = isinstance(data.parts[0].gold, PartialLabels)
         latent = sets and "partial" not in plan.objective.targets
         del data  # its rows are compiled
@@ -126,15 +128,25 @@ def fit(
         with watching as (run, monitor), nullcontext() if keeper is None else keeper.going_on():
             if keeper is not None:
                 keep_states(keeper, monitor, plan, work, inference)
-            first = partial(first_completion, estimator, X, y, sample_weight, keep, work, inference)
+            first = partial(first_completion, model, X, y, sample_weight, keep, work, inference)
             settings = (inference, run, monitor, keeper, first if latent else None)
-            found, work, completed = solved(estimator, plan, work, *settings)
-            last, known = judged(estimator, monitor.chosen(found), plan, work, inference)
+            found, work, completed = solved(model, plan, work, *settings)
+            last, known = judged(model, monitor.chosen(found), plan, work, inference)
             solution = replace(last, weights=work.spread(last.weights))
             known |= {"validation": monitor.scores, "completions": completed}
             report = taken(estimator, fitted, solution, known)
     warn_of_end(report, solution, work.start)
     return estimator
+
+
+def changed_in(model: BaseCRF, before: BaseCRF) -> dict[str, Any]:
+    """The attributes that a copy of an estimator has, and the estimator has not."""
+    known = vars(before)
+    return {
+        name: own
+        for name, own in vars(model).items()
+        if name not in known or known[name] is not own
+    }
 
 
 @contextmanager
