@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from chordal import ChainCRF
+from chordal import ChainCRF, CRFClassifier, GridCRF, MultiLabelCRF
 
 X = [[["a", "b"], ["c"]], [["a"], ["b"], ["c"]]]
 Y = [["A", "B"], ["A", "A", "B"]]
@@ -374,3 +375,40 @@ def test_nothing_works_before_fit():
     for ask in (unfitted.top_features, unfitted.top_transitions):
         with pytest.raises(NotFittedError):
             ask()
+
+
+def images(factor):
+    rng = np.random.default_rng(0)
+    X = [factor * rng.normal(size=(2, 3, 2)) for _ in range(4)]
+    return X, [(x[..., 0] > 0).astype(int) for x in X]
+
+
+def table(n_columns, n_labels):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(12, n_columns)), rng.integers(2, size=(12, n_labels))
+
+
+def rows(n_columns, labels):
+    X, _ = table(n_columns, 1)
+    return X, np.resize(list(labels), len(X))
+
+
+@pytest.mark.parametrize(
+    ("model", "before", "after"),
+    [
+        (GridCRF(contrast="auto", max_iter=2), images(1), images(5)),
+        (MultiLabelCRF(max_iter=2), table(2, 3), table(4, 5)),
+        (CRFClassifier(max_iter=2), rows(2, "ab"), rows(4, "cde")),
+    ],
+    ids=["images", "sets of labels", "rows"],
+)
+@pytest.mark.filterwarnings("ignore:solver")
+def test_a_fit_that_fails_leaves_the_model_as_it_was(model, before, after):
+    model = clone(model).fit(*before)
+    held = vars(model).copy()
+    with pytest.raises(ValueError, match="validation"):
+        model.fit(*after, validation_data=(after[0], after[1][:1]))
+    assert vars(model) == held
+    with pytest.raises(ValueError, match="batch 1: "):
+        model.fit(iter([after, (after[0], after[1][:1])]))
+    assert vars(model) == held

@@ -72,6 +72,8 @@ def test_wrong_parameters_are_refused(parameters, message):
         ({"validation_data": (X, Y[:1])}, r"validation.*got 2 and 1"),
         ({"validation_data": (X, [["A"], ["A"]])}, r"validation.*got 2 and 1"),
         ({"validation_data": ([], [])}, r"validation X is empty"),
+        ({"validation_data": ([[["a"]]], [[None]])}, r"validation y has no observed label"),
+        ({"validation_data": ([[]], [[]])}, r"validation y has no observed label"),
         ({"callback": 3}, r"callback must be"),
     ],
     ids=lambda value: str(value)[:30],

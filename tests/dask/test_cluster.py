@@ -381,6 +381,9 @@ def test_models_that_count(client):
     found, alone = cluster.fit(NaiveBayes(), *chunked, client=client), NaiveBayes().fit(table, y)
     np.testing.assert_allclose(found.emission_.means, alone.emission_.means, rtol=1e-9)
     assert cluster.score(found, *chunked, client=client) == pytest.approx(alone.score(table, y))
+    weight = np.repeat([0.0, 1.0, 2.0], 20)  # none in the first partition
+    score = cluster.score(found, *chunked, array.from_array(weight, chunks=20), client=client)
+    assert score == pytest.approx(alone.score(table, y, sample_weight=weight))
     with pytest.raises(UnsupportedError, match="no validation_data"):
         cluster.fit(HMM(), both, client=client, validation_data=(words, Y))
 
@@ -466,6 +469,20 @@ def test_several_prepared_data_sets(client, tmp_path):
         MultiLabelCRF().prepare(f"{path}-labels", np.ones((40, 1)), table)
     with pytest.raises(ValueError, match="prepared with other edges than the data set"):
         cluster.fit(MultiLabelCRF(), [f"{path}-labels" for path in paths], client=client)
+
+
+def test_partitions_without_an_observed_label(client):
+    """The first has no position, and another one no label."""
+    examples = [[], []], [[], []]
+    unknown = [[None] * len(y) for y in Y[:20]]
+    parts = [examples, (X[:20], unknown), (X[20:], Y[20:])]
+    given = bag.from_delayed([dask.delayed(list(zip(*own, strict=True))) for own in parts])
+    alone = crf().fit(X, unknown + Y[20:])
+    found = cluster.fit(crf(), given, client=client)
+    np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-6)
+    nothing = bag.from_delayed([dask.delayed(list(zip(*parts[1], strict=True)))])
+    with pytest.raises(ValueError, match="y names no label: no variable is observed"):
+        cluster.fit(crf(), nothing, client=client)
 
 
 def test_a_search_with_joblib_on_dask(client):

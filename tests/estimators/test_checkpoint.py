@@ -235,6 +235,8 @@ def test_the_last_of_two_stages(settings, tmp_path, monkeypatch):
     assert (found.crf_.weights_ == whole.crf_.weights_).all()
     with pytest.raises(ValueError, match="checkpoint needs a random_state"):
         make().set_params(random_state=None).fit(X, y, checkpoint=kept)
+    with pytest.raises(ValueError, match="checkpoint needs a random_state"):
+        make().set_params(random_state=None, cv=np.int64(3)).fit(X, y, checkpoint=kept)
 
 
 def test_a_warm_start_goes_on(tmp_path):

@@ -428,6 +428,14 @@ def test_parts_are_counted_as_the_whole(name, kind, weighted):
     assert_allclose(found.log_likelihood(X, y), expected.log_likelihood(X, y), rtol=1e-9)
 
 
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_a_part_of_empty_sequences_counts_nothing(family):
+    X, y = labelled(family)
+    found, expected = HMM(family), HMM(family).fit(X, y)
+    fit_counts(found, LocalCrew(), [Given([X[0][:0]], [[]]), Given(X, y)])
+    assert_array_equal(found.crf_.weights_, expected.crf_.weights_)
+
+
 def test_parts_that_do_not_go_together_are_refused():
     parts = [Given([np.zeros((2, n))], [["a", "b"]]) for n in (2, 3)]
     for family in ("gaussian", "poisson", "multinomial"):

@@ -249,6 +249,22 @@ def test_a_list_of_data_sets_is_one(tmp_path):
     np.testing.assert_array_equal(again.weights_, whole.weights_)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "message"),
+    [
+        ({}, {"callback": 3}, "callback must be"),
+        ({}, {"validation_data": 3}, "validation_data must be"),
+        ({}, {"checkpoint": "no folder/run.checkpoint"}, "the folder of checkpoint"),
+        ({"objective": "hinge", "l1": 1.0}, {}, "no solver supports l1 > 0"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_any_batch_is_read(parameters, arguments, message):
+    batches = iter([(X, Y)])
+    with pytest.raises((ValueError, TypeError, OSError), match=message):
+        ChainCRF(**parameters).fit(batches, **arguments)
+    assert next(batches) == (X, Y)
+
+
 def test_batches_of_an_iterator_and_parts_that_are_appended(tmp_path):
     whole = ChainCRF(max_iter=10).fit(X, Y)
     batches = ((X[a : a + 9], Y[a : a + 9]) for a in range(0, N, 9))
@@ -394,3 +410,18 @@ def test_a_warm_start_with_other_settings(tmp_path):
         fits.append(model.set_params(transitions="seen", ends=True).fit(*given))
     assert len(fits[0].layout_["transitions"].kept) > 0
     np.testing.assert_array_equal(fits[0].weights_, fits[1].weights_)
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (ChainCRF(max_iter=5), [[{own: 0.75, "other": 0.25} for own in y] for y in Y]),
+        (ChainCRF("softmax_margin", max_iter=5, class_weight="balanced"), Y),
+    ],
+    ids=["distributions", "balanced"],
+)
+def test_a_part_without_positions_changes_nothing(model, y, tmp_path):
+    model.prepare(tmp_path / "data", X, y)
+    data = model.prepare(tmp_path / "data", [[], []], [[], []], append=True)
+    expected = model.fit(X, y).weights_
+    np.testing.assert_array_equal(model.fit(data).weights_, expected)

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF, TypedGraphCRF, UnsupportedError
+from chordal import (
+    ChainCRF,
+    CRFClassifier,
+    GraphCRF,
+    GridCRF,
+    InfeasibleError,
+    TypedGraphCRF,
+    UnsupportedError,
+)
 from chordal.estimators._training import preparing
 
 RNG = np.random.default_rng(1)
@@ -54,9 +62,25 @@ def test_numbers(fitted, data, question):
         np.testing.assert_allclose(own, other, rtol=1e-12)
 
 
+def test_samples_of_parts_do_not_repeat(fitted, data):
+    drawn = fitted.sample([data, data], 5)
+    assert drawn[: len(X)] != drawn[len(X) :]
+    assert drawn == fitted.sample([data, data], 5)
+
+
+@pytest.mark.parametrize("question", ["predict", "k_best"])
+def test_errors_number_examples_of_all_parts(tmp_path, question):
+    X, Y = [[["a"], ["b"]]] * 50 + [[["a"]] * 3], [["A", "B"]] * 50 + [["A"] * 3]
+    data = ChainCRF().prepare(tmp_path / "data", X, Y)
+    ask = getattr(ChainCRF(max_iter=2, tol=0).fit(X, Y), question)
+    assert data.n_parts > 1
+    for given in (X, data):
+        with pytest.raises(InfeasibleError, match="no labelling of example 50 is allowed"):
+            ask(given, allowed_transitions=[("A", "B")])
+
+
 def test_other_questions(fitted, data):
     assert fitted.k_best(data, 2)[3] == fitted.k_best(X, 2)[3]
-    assert len(fitted.sample(data, 2)) == len(X)
     assert fitted.score(data) == pytest.approx(fitted.score(X, Y))
     transitions = fitted.predict_marginals(data, "transitions")
     np.testing.assert_allclose(transitions[5], fitted.predict_marginals(X, "transitions")[5])

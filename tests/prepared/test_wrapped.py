@@ -9,7 +9,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from chordal import HMM, ChainCRF, Checkpoint, Dataset, NaiveBayes, TwoStageCRF, UnsupportedError
+from chordal import (
+    HMM,
+    ChainCRF,
+    Checkpoint,
+    Dataset,
+    InfeasibleError,
+    NaiveBayes,
+    TwoStageCRF,
+    UnsupportedError,
+)
 from chordal.estimators._training import here, preparing
 from chordal.estimators._training.here import LocalCrew
 
@@ -259,3 +268,14 @@ def test_results_of_all_parts_are_computed_once_and_of_one_part_when_asked():
 def test_data_sets_are_listed_by_their_class(tmp_path):
     data = NaiveBayes().prepare(tmp_path / "data", np.concatenate(DENSE), np.concatenate(TAGS))
     assert Dataset(data.path).facts["class"] == "NaiveBayes"
+
+
+def test_samples_of_parts_do_not_repeat_and_errors_number_all_examples(tmp_path):
+    X, y = [[["a"]]] * 100 + [[["a"], ["b"], ["a"]]], [["A"]] * 50 + [["B"]] * 50 + [["A"] * 3]
+    model = TwoStageCRF(crf=ChainCRF(random_state=0, max_iter=2, tol=0), cv="same").fit(X, y)
+    data = model.prepare(tmp_path / "data", X, y)
+    drawn = model.sample([data, data], 5)
+    assert drawn[: len(X)] != drawn[len(X) :]
+    assert drawn == model.sample([data, data], 5)
+    with pytest.raises(InfeasibleError, match="no labelling of example 100 is allowed"):
+        model.predict(data, allowed_transitions=[("A", "B")])

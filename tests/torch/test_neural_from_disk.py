@@ -262,3 +262,17 @@ def test_data_of_a_linear_chain_serve_a_network(tmp_path):
     data = ChainCRF().prepare(tmp_path / "data", ROWS, NAMES)
     found = small().fit(data)
     assert np.array_equal(flat(found.module_), flat(small().fit(ROWS, NAMES).module_))
+
+
+def test_a_part_without_an_observed_label(tmp_path):
+    """The links are those in memory, at the network's weights."""
+    y = NAMES[:12] + [[None] * len(own) for own in NAMES[12:]]
+    model = small(training="two_stage", max_iter=1)
+    model.prepare(tmp_path / "data", ROWS[:12], y[:12])
+    data = model.prepare(tmp_path / "data", ROWS[12:], y[12:], append=True)
+    assert [data.part(k)[0]["target"] for k in range(data.n_parts)] == ["hard", "none"]
+    found = model.fit(data)
+    alone = found.crf_.set_params(freeze=("node",), warm_start=True)
+    expected = found.crf_.weights_
+    alone.fit(found._observed(ROWS), y)
+    np.testing.assert_allclose(expected, alone.weights_, rtol=0, atol=1e-3)

@@ -73,12 +73,15 @@ class Model(Protocol):
 
 
 class StoredExamples:
-    """Examples of a prepared data set, already read; of images, the shapes are kept."""
+    """Examples of a prepared data set, already read; of images, the shapes are kept.
+
+    `first` is the number of the first one among those of all parts, for errors.
+    """
 
     def __init__(
-        self, batch: Batch, labels: Sequence[Any], shapes: NDArray[np.int64] | None = None
+        self, batch: Batch, labels: Sequence[Any], shapes: NDArray[np.int64] | None, first: int
     ) -> None:
-        self.batch, self.labels, self.shapes = batch, labels, shapes
+        self.batch, self.labels, self.shapes, self.first = batch, labels, shapes, first
 
     def __len__(self) -> int:
         return len(self.batch.sizes)
@@ -147,12 +150,13 @@ def ask(
     if constraints is not None:
         constraints.check(batch, lambda given: model._allowed_in(batch, given, X))
     layout, expanded, given = model.layout_, model.layout_.expanded(model.weights_), batch
+    first = X.first if isinstance(X, StoredExamples) else 0
 
     def of_part(limits: tuple[int, int]) -> T:
         begin, end = limits
         shard = layout.compile(given, begin, end, once=True)
         potentials = layout.potentials(shard, expanded)
-        check_scores(potentials, begin, model.weights_)
+        check_scores(potentials, first + begin, model.weights_)
         if constraints is not None:
             potentials = constraints.apply(potentials, begin)
         method = model.inference_
@@ -163,7 +167,7 @@ def ask(
         try:
             return answer(Part(potentials, method, shard, slice(begin, end), variables))
         except InfeasibleError as error:
-            raise error.moved(begin) from None
+            raise error.moved(first + begin) from None
 
     limits = batch.limits(layout.counts)
     if whole and limits:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from copy import copy
+from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
 
 from chordal._errors import UnsupportedError
 from chordal._estimator import ExampleList
-from chordal.estimators._asking import StoredExamples, best
+from chordal._validate import generator_from
+from chordal.estimators._asking import Model, StoredExamples, best
+from chordal.estimators._still import still
 from chordal.estimators._training.known import known_parts
 from chordal.estimators._training.preparing import datasets_of
 from chordal.labels import observed
 from chordal.prepared import Dataset
 from chordal.progress import Progress
+
+M = TypeVar("M", bound=Model)
 
 
 def answered(
@@ -24,11 +30,20 @@ def answered(
     if options.get("allowed_labels") is not None:
         raise UnsupportedError("allowed_labels needs examples in memory, not a data set")
     model._check_fitted()
+    model = of_one_stream(still(model))
     parts = watched_parts(model, answer.__name__, datasets_of(X) or [])
     found = [answer(model, own, *args, **options) for own in parts]
     if isinstance(found[0], np.ndarray):
         return np.concatenate(found)
     return ExampleList([one for part in found for one in part])
+
+
+def of_one_stream(model: M) -> M:
+    """A model whose seed begins one stream of random numbers, not the same one in every part."""
+    if isinstance(model.random_state, Integral):
+        model = copy(model)
+        model.random_state = generator_from(model.random_state)
+    return model
 
 
 def scored(model: Any, X: object, sample_weight: object) -> float:
@@ -66,5 +81,7 @@ def watched_parts(model: Any, task: str, datasets: Sequence[Dataset]) -> Iterato
 
 def parts_of(model: Any, datasets: Sequence[Dataset]) -> Iterator[StoredExamples]:
     """The parts of data sets in the model's numbering, without unknown attributes."""
+    first = 0
     for part in known_parts(model, model.reader_, datasets):
-        yield StoredExamples(part.batch, part.labels, part.shapes)
+        yield StoredExamples(part.batch, part.labels, part.shapes, first)
+        first += len(part.batch.sizes)

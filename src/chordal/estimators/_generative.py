@@ -143,19 +143,19 @@ def fit_counts(model: Generative, crew: Tasks, parts: list[Handle]) -> None:
 
 
 def known_of(part: Given, model: Generative) -> Known | None:
-    """What a part has; None where it has no examples."""
+    """What a part has; None where it has no observations."""
     if length_of(part.X) == 0:
         return None
     emission = deepcopy(EMISSIONS.resolve(model.emission))
-    _, y, _ = model._read(emission, *part, grow=True)
-    return Known(emission, SequenceLabels.of(y))
+    rows, y, _ = model._read(emission, *part, grow=True)
+    return Known(emission, SequenceLabels.of(y)) if rows.n_rows else None
 
 
 def all_known(parts: Sequence[Known | None]) -> Known:
     """What there is in all parts."""
     found = {k: own for k, own in enumerate(parts) if own is not None}
     if not found:
-        raise ValueError("X is empty: give at least one example")
+        raise ValueError("X is empty: give at least one observation")
     first, *others = (own.emission for own in found.values())
     emission = deepcopy(first)
     try:

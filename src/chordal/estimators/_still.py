@@ -7,7 +7,8 @@ operations, which are atomic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -24,6 +25,19 @@ def still(model: M) -> M:
     made = object.__new__(type(model))
     vars(made).update(held)
     return made
+
+
+@contextmanager
+def unchanged_on_error(estimator: object) -> Iterator[None]:
+    """An error leaves the estimator as it was."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        for name in vars(estimator).keys() - before.keys():
+            del vars(estimator)[name]
+        vars(estimator).update(before)
+        raise
 
 
 def of_one_moment(question: F) -> F:

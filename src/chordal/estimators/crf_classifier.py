@@ -15,6 +15,7 @@ from chordal._sparse import check_sparse
 from chordal._validate import is_list, is_sparse
 from chordal.estimators._asking import joined, names_data, no_scores
 from chordal.estimators._crf import BaseCRF, ValidationData
+from chordal.estimators._still import unchanged_on_error
 from chordal.estimators._training.checkpoint import Checkpoint
 from chordal.estimators._training.choosing import objective_for, solver_for
 from chordal.estimators._training.preparing import is_stored, is_stream
@@ -112,15 +113,16 @@ class CRFClassifier(BaseCRF):
         options["checkpoint"] = checkpoint
         if is_stored(X, y) or is_stream(X):
             return super().fit(X, None, sample_weight, **options)
-        _, labels = self._matrix(X, y, reset=not keep)
-        classes = np.unique(labels)
-        if keep and not np.array_equal(classes, self.classes_):
-            raise ValueError(
-                f"with warm_start, y must have the classes of the previous fit, {self.classes_}; "
-                f"got {classes}"
-            )
-        self._all_classes = _enough(classes)
-        return super().fit(X, labels, sample_weight, **options)
+        with unchanged_on_error(self):
+            _, labels = self._matrix(X, y, reset=not keep)
+            classes = np.unique(labels)
+            if keep and not np.array_equal(classes, self.classes_):
+                raise ValueError(
+                    "with warm_start, y must have the classes of the previous fit, "
+                    f"{self.classes_}; got {classes}"
+                )
+            self._all_classes = _enough(classes)
+            return super().fit(X, labels, sample_weight, **options)
 
     def partial_fit(
         self,

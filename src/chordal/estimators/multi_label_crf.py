@@ -15,6 +15,7 @@ from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import check_choice, check_sample_weight, is_sparse
 from chordal.estimators._crf import BaseCRF, ValidationData
+from chordal.estimators._still import unchanged_on_error
 from chordal.estimators._training.checkpoint import Checkpoint
 from chordal.estimators._training.preparing import is_stored, is_stream
 from chordal.features import (
@@ -126,11 +127,12 @@ class MultiLabelCRF(BaseCRF):
         """
         self._check_parameters()
         stored = is_stored(X, y) or is_stream(X)
-        if not stored and not self._goes_on():
-            self._matrix(X, reset=True)
-            self._learn_labels(y, sample_weight)
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
-        return super().fit(X, y, sample_weight, **options, checkpoint=checkpoint)
+        with unchanged_on_error(self):
+            if not stored and not self._goes_on():
+                self._matrix(X, reset=True)
+                self._learn_labels(y, sample_weight)
+            return super().fit(X, y, sample_weight, **options, checkpoint=checkpoint)
 
     def partial_fit(
         self, X: object, y: object = None, sample_weight: object = None

@@ -153,7 +153,7 @@ class TwoStageCRF(Wrapped):
         unknown = sorted(options.keys() - {"checkpoint"})
         if unknown:
             raise UnsupportedError(f"TwoStageCRF takes no {' and no '.join(unknown)}")
-        if options and self.random_state is None and isinstance(self.cv, int):
+        if options and self.random_state is None and self.cv not in ("same", "prefit"):
             raise ValueError("checkpoint needs a random_state: without it the folds change")
         given = self.unary, self.cv, self.scale, self.joint, self.random_state
         found = fit_stages(Asked(*given, self._settings()), crew, parts, train, **options)

@@ -192,7 +192,8 @@ def read_part(part: Taken | None, form: Form, old: SequenceLabels | None) -> Rea
         return None
     examples = form.seen(part.X)
     sizes = np.array([own.size for own in examples], dtype=np.int64)
-    return ReadPart(part, examples, known_labels(form.crf, part.X, part.y, sizes, old))
+    known = known_labels(form.crf, part.X, part.y, sizes, old, part=True)
+    return ReadPart(part, examples, known)
 
 
 def facts_of(part: ReadPart | None) -> Facts | None:

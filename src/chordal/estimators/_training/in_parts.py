@@ -24,7 +24,7 @@ from chordal.estimators._training.choosing import (
 from chordal.estimators._training.crews import Crew, Handle, Tasks
 from chordal.estimators._training.fingerprint import digest
 from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
-from chordal.estimators._training.judging import PART, Validator, better_way
+from chordal.estimators._training.judging import PART, Validator, better_way, check_observed
 from chordal.estimators._training.of_part import Verdict
 from chordal.estimators._training.on_part import NumberedFacts, PartFacts
 from chordal.estimators._training.resuming import (
@@ -164,6 +164,8 @@ def join_parts(
     facts = [own for own in found if own is not None]
     if not facts:
         raise ValueError("X is empty: give at least one example")
+    if not any(own.observed for own in facts):
+        raise ValueError("y names no label: no variable is observed")
     check_schema(found)
     if not sum(own.weight for own in facts) > 0.0:
         raise ValueError("sample_weight is zero for every example: give some a positive weight")
@@ -289,15 +291,15 @@ def validator_of(
         return None, lambda: None
     if elsewhere is None:
         X, y = validation_pair(given)
-        own = Validator.of(model, X, y, joined.reader, joined.labels, joined.layout)
+        whole = (joined.reader, joined.labels, joined.layout)
+        own = Validator.of(model, X, y, *whole).required()
         return own, lambda: own.checksum
     made = crew.map(of_part.validator_part, elsewhere, model, *joined.handles)
     parts = crew.settle(made, [1.0] * len(made))
 
     def score(weights: Floats) -> float:
         right, n = crew.total(of_part.validated, of_part.two_counts, parts, [weights])
-        if not n:
-            raise ValueError("validation X is empty: give at least one example")
+        check_observed(n, "validation ")
         return float(right / n)
 
     return score, lambda: digest(crew.total(of_part.checksum_of, of_part.two_lists, parts, []))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +67,11 @@ class Validator:
         right = np.concatenate(gold)
         return cls(estimator, layout, shards, right, np.concatenate(seen), digest(marks))
 
+    def required(self) -> Validator:
+        """This validator; an error if there is nothing to score."""
+        check_observed(int(self.seen.sum()), "validation ")
+        return self
+
     def counts(self, weights: Floats) -> tuple[int, int]:
         """The number of correct labels, and of all labels."""
         expanded, question = self.layout.expand(weights), decoding(self.estimator)
@@ -82,7 +86,13 @@ class Validator:
     def __call__(self, weights: Floats) -> float:
         """The share of correct labels."""
         right, n = self.counts(weights)
-        return right / n if n else nan
+        return right / n
+
+
+def check_observed(n: int, name: str) -> None:
+    """Raise an error if none of the labels is observed."""
+    if not n:
+        raise ValueError(f"{name}y has no observed label")
 
 
 def _read(

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chordal._errors import UnsupportedError
+from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._estimator import ExampleList
 from chordal._scratch import scratch_folder
 from chordal._validate import check_sample_weight
+from chordal.estimators._by_parts import of_one_stream
 from chordal.estimators._training.choosing import validation_pair
 from chordal.estimators._training.crews import Handle, Tasks
 from chordal.estimators._training.examples import examples_of
@@ -165,7 +166,17 @@ def answered(
     """The answers of a wrapped estimator for all parts of data sets, in order."""
     if options.get("allowed_labels") is not None:
         raise UnsupportedError("allowed_labels needs examples in memory, not a data set")
-    found = [answer(model, part.X, *args, **options) for part in _parts(model, X)]
+    model._check_fitted()
+    model = copy(model)
+    model.crf_ = of_one_stream(model.crf_)
+    found: list[Any] = []
+    first = 0
+    for part in _parts(model, X):
+        try:
+            found.append(answer(model, part.X, *args, **options))
+        except InfeasibleError as error:
+            raise error.moved(first) from None
+        first += length_of(part.X)
     if isinstance(found[0], np.ndarray):
         return np.concatenate(found)
     return ExampleList([one for part in found for one in part])
@@ -173,6 +184,7 @@ def answered(
 
 def kept_right(model: Wrapped, X: object) -> tuple[int, int]:
     """How many stored labels a wrapped estimator predicts correctly, and how many there are."""
+    model._check_fitted()
     numbers = {label: k for k, label in enumerate(model.classes_.tolist())}
     right = total = 0
     for part in _parts(model, X):
@@ -202,7 +214,6 @@ def scored(model: Wrapped, X: object, sample_weight: object) -> float:
 
 def _parts(model: Wrapped, X: object) -> Iterator[Given]:
     """The parts of data sets, one at a time."""
-    model._check_fitted()
     for data in datasets_of(X) or []:
         for k in range(data.n_parts):
             yield kept_examples(model, data, k)

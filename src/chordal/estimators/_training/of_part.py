@@ -141,6 +141,8 @@ def score_part(given: Given, estimator: Estimator) -> tuple[float, float]:
     weight = np.ones(len(given.y)) if given.weight is None else np.asarray(given.weight)
     sizes = [1 if estimator.classifies else len(own) for own in given.y]
     total = float(np.dot(weight, sizes))
+    if total == 0.0:  # elsewhere there may be more
+        return 0.0, 0.0
     return total * float(estimator.score(given.X, given.y, **options)), total  # type: ignore[attr-defined]
 
 

@@ -21,8 +21,9 @@ from chordal.estimators._training.choosing import (
     Data,
     check_before_compiling,
 )
+from chordal.estimators._training.preparing import observed_targets, whole_sets
 from chordal.estimators._training.reading import learnable
-from chordal.estimators._training.steps import shards_of, weighed
+from chordal.estimators._training.steps import changed_in, shards_of, weighed
 from chordal.estimators._training.stored import Stored
 from chordal.estimators._training.work import Plan
 from chordal.features import (
@@ -47,14 +48,14 @@ from chordal.features import (
     renumbered_batch,
     seen_in,
 )
-from chordal.labels import SequenceLabels, merged_labels, observed, renumbered, targets_of
+from chordal.labels import SequenceLabels, merged_labels, observed, renumbered
 from chordal.objectives import Objective
 from chordal.oracle import Problem
 from chordal.oracle.parted import SPARSE
 from chordal.potentials import Floats
 from chordal.prepared import Dataset
 from chordal.solvers import Solver
-from chordal.targets import Target, kind_of
+from chordal.targets import PartialLabels, Target, kind_of
 
 
 class Given(NamedTuple):
@@ -96,7 +97,7 @@ class ReadPart(NamedTuple):
     reader: Reader
     labels: SequenceLabels
     batch: Batch
-    gold: Target
+    gold: Target | None  # None if no label is observed
     observed: NDArray[np.bool_] | None  # of labels that may be missing
     weight: Floats | None
     learned: dict[str, Any]  # attributes of the estimator that reading has set
@@ -112,6 +113,7 @@ class PartFacts(NamedTuple):
     n_examples: int
     n_variables: int
     weight: float  # of all examples
+    observed: bool  # whether a label is
 
 
 class NumberedFacts(NamedTuple):
@@ -162,8 +164,9 @@ def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
     flat = estimator._flat(given.y, X)
     estimator._check_lengths(batch.sizes, flat)
     weight = check_sample_weight(given.weight, len(batch.sizes))
-    gold = targets_of(labels, flat, estimator.ignore_label)
-    seen = observed(flat, estimator.ignore_label) if kind_of(gold) == "partial" else None
+    gold = observed_targets(labels, flat, int(batch.sizes.sum()), estimator.ignore_label)
+    sets = isinstance(gold, PartialLabels)
+    seen = observed(flat, estimator.ignore_label) if sets else None
     # What read no rows does not know of which kind they are in other parts.
     reader.inputs = [
         None if own.rows is not None and own.rows.n_rows == 0 else source
@@ -188,12 +191,8 @@ def read_prepared(part: PreparedPart, estimator: BaseCRF, keep: bool) -> ReadPar
 
 def learned_by(estimator: BaseCRF, before: BaseCRF) -> dict[str, Any]:
     """The public attributes that an estimator has set since."""
-    known = vars(before)
-    return {
-        name: value
-        for name, value in vars(estimator).items()
-        if name.endswith("_") and known.get(name) is not value
-    }
+    changed = changed_in(estimator, before)
+    return {name: own for name, own in changed.items() if name.endswith("_")}
 
 
 def part_facts(part: ReadPart | None) -> PartFacts | None:
@@ -207,7 +206,8 @@ def part_facts(part: ReadPart | None) -> PartFacts | None:
     ]
     total = float(n) if part.weight is None else float(part.weight.sum())
     n_variables = int(part.batch.sizes.sum())
-    return PartFacts(schema, part.learned, part.source, n, n_variables, total)
+    observed = part.gold is not None
+    return PartFacts(schema, part.learned, part.source, n, n_variables, total, observed)
 
 
 def reader_of(part: ReadPart) -> Reader:
@@ -249,9 +249,8 @@ def number_part(
     if not alike:
         columns = merged_readers([reader, part.reader])[1][1]
         batch = with_empty_rows(renumbered_batch(batch, reader, columns), reader)
-        numbers = merged_labels(labels, [part.labels])[1][0]
-        gold = renumbered(gold, numbers, len(labels), part.observed)
-        gold = labels.within(gold, batch.kinds)
+        gold = labels.within(gold_by(part, labels), batch.kinds)
+    assert gold is not None  # parts of data sets have targets
     batch, gold = learnable(batch, gold, objective)
     objective.require_targets(gold)
     if kind_of(gold) == "partial" and "partial" not in objective.targets:
@@ -260,6 +259,15 @@ def number_part(
             "possible for data in parts; use 'likelihood', which sums over the sets"
         )
     return Numbered(batch, gold, part.weight)
+
+
+def gold_by(part: ReadPart, labels: SequenceLabels) -> Target:
+    """The targets of a part by the numbers of these labels."""
+    if part.gold is None:
+        n = int(part.batch.sizes.sum())
+        return whole_sets(n, len(labels)) if n else np.zeros(0, dtype=np.int32)
+    numbers = merged_labels(labels, [part.labels])[1][0]
+    return renumbered(part.gold, numbers, len(labels), part.observed)
 
 
 def with_empty_rows(batch: Batch, reader: Reader) -> Batch:

@@ -141,10 +141,7 @@ class Preparing:
         flat = estimator._flat(y, examples)
         estimator._check_lengths(batch.sizes, flat)
         n = int(batch.sizes.sum())
-        target: Target | None = None
-        if n:
-            with suppress(NothingObservedError):
-                target = targets_of(self.labels, flat, estimator.ignore_label)
+        target = observed_targets(self.labels, flat, n, estimator.ignore_label)
         known = np.full(n, target is not None)
         if isinstance(target, PartialLabels):
             known = observed(flat, estimator.ignore_label)
@@ -210,6 +207,17 @@ class Preparing:
             **self.keeping.form.to_facts(),
         }
         self.writer.finish(facts, arrays)
+
+
+def observed_targets(
+    labels: SequenceLabels, y: Sequence[Any], n: int, ignored: object
+) -> Target | None:
+    """The targets of the n variables of some of the examples; None if no label is observed."""
+    if n:
+        with suppress(NothingObservedError):
+            return targets_of(labels, y, ignored)
+    labels.as_list = isinstance(y[0], (list, tuple))
+    return None
 
 
 def _joined(parts: Sequence[Read], n: int) -> Target | None:

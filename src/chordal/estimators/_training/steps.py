@@ -65,6 +65,7 @@ from chordal.objectives import Objective
 from chordal.oracle import Mapper, asks_examples, oracle_for, single_examples
 from chordal.oracle.examples import ExampleOracle
 from chordal.potentials import Floats
+from chordal.prepared import Dataset
 from chordal.solvers import Callback, Solution, Solver
 from chordal.targets import PartialLabels, Target
 
@@ -95,49 +96,64 @@ def fit(
     `keep` continues from the current model; `centre` makes the L2 penalty pull towards its weights.
     The weights of the template `scaled` keep their proportions: only one factor is learned.
     """
-    if y is None and is_stream(X):
-        with scratch_folder("batches") as folder:
-            X = prepare(estimator, os.path.join(folder, "data"), X, known=keep)
-            options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
-            options |= {"checkpoint": checkpoint, "keep": keep, "centre": centre, "scaled": scaled}
-            return fit(estimator, X, None, sample_weight, **options)
     estimator._check_parameters()
     check_fit_arguments(callback, validation_data)
     held = None if validation_data is None else validation_pair(validation_data)
     keeper = None if checkpoint is None else Checkpointer(checkpoint)
-    solver, objective = chosen_before_reading(estimator)
-    data = read(estimator, X, y, sample_weight, objective, keep)
-    plan = planned(estimator, data, solver, objective, scaled, centre)
-    validate = (
-        None
-        if held is None
-        else Validator.of(estimator, *held, data.reader, data.labels, data.layout)
-    )
-    if keeper is not None:
-        digests = digests_of(data, None if validate is None else validate.checksum)
-        plan = checked_by(keeper, estimator, plan, digests)
-    work = compiled(estimator, data, plan)
-    inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
-    fitted = attributes_of(data.reader, data.labels, data.layout, inference)
-    sets = isinstance(data.parts[0].gold, PartialLabels)
-    latent = sets and "partial" not in plan.objective.targets
-    del data  # its rows are compiled
-    metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-    given = {"X": X, "y": y, "metadata": metadata}
-    learned = (work.spread, len(work.start))
-    watching = training(estimator, plan.solver, callback, given, fitted, validate, *learned)
-    with watching as (run, monitor), nullcontext() if keeper is None else keeper.going_on():
+    chosen = chosen_before_reading(estimator)
+    model = copy(estimator)  # reading sets attributes, which come with the weights
+    stream = y is None and is_stream(X)
+    with written(estimator, X, keep) if stream else nullcontext(X) as X:
+        data = read(model, X, y, sample_weight, chosen[1], keep)
+        plan = planned(model, data, *chosen, scaled, centre)
+        validate = (
+            None
+            if held is None
+            else Validator.of(model, *held, data.reader, data.labels, data.layout).required()
+        )
         if keeper is not None:
-            keep_states(keeper, monitor, plan, work, inference)
-        first = partial(first_completion, estimator, X, y, sample_weight, keep, work, inference)
-        settings = (inference, run, monitor, keeper, first if latent else None)
-        found, work, completed = solved(estimator, plan, work, *settings)
-        chosen, known = judged(estimator, monitor.chosen(found), plan, work, inference)
-        solution = replace(chosen, weights=work.spread(chosen.weights))
-        known |= {"validation": monitor.scores, "completions": completed}
-        report = taken(estimator, fitted, solution, known)
+            digests = digests_of(data, None if validate is None else validate.checksum)
+            plan = checked_by(keeper, model, plan, digests)
+        work = compiled(model, data, plan)
+        inference = inference_for(model, plan.objective, plan.solver, work.shards)
+        fitted = changed_in(model, estimator)
+        fitted |= attributes_of(data.reader, data.labels, data.layout, inference)
+        sets = isinstance(data.parts[0].gold, PartialLabels)
+        latent = sets and "partial" not in plan.objective.targets
+        del data  # its rows are compiled
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        given = {"X": X, "y": y, "metadata": metadata}
+        learned = (work.spread, len(work.start))
+        watching = training(estimator, plan.solver, callback, given, fitted, validate, *learned)
+        with watching as (run, monitor), nullcontext() if keeper is None else keeper.going_on():
+            if keeper is not None:
+                keep_states(keeper, monitor, plan, work, inference)
+            first = partial(first_completion, model, X, y, sample_weight, keep, work, inference)
+            settings = (inference, run, monitor, keeper, first if latent else None)
+            found, work, completed = solved(model, plan, work, *settings)
+            last, known = judged(model, monitor.chosen(found), plan, work, inference)
+            solution = replace(last, weights=work.spread(last.weights))
+            known |= {"validation": monitor.scores, "completions": completed}
+            report = taken(estimator, fitted, solution, known)
     warn_of_end(report, solution, work.start)
     return estimator
+
+
+def changed_in(model: BaseCRF, before: BaseCRF) -> dict[str, Any]:
+    """The attributes that a copy of an estimator has, and the estimator has not."""
+    known = vars(before)
+    return {
+        name: own
+        for name, own in vars(model).items()
+        if name not in known or known[name] is not own
+    }
+
+
+@contextmanager
+def written(estimator: BaseCRF, batches: object, keep: bool) -> Iterator[Dataset]:
+    """The batches of an iterator as a data set in a temporary folder."""
+    with scratch_folder("batches") as folder:
+        yield prepare(estimator, os.path.join(folder, "data"), batches, known=keep)
 
 
 def taken(

@@ -132,7 +132,7 @@ class Stored:
         labels = [labels_of(estimator, data) for data in datasets]
         first = estimator.labels_ if keep else estimator._unlearned_labels()
         self.labels, self._numbers = merged_labels(first, labels)
-        kinds = {self._kind_of(k) for k in range(len(self))}
+        kinds = {self._kind_of(k) for k in range(len(self)) if self._size(k)}
         self._kind = common_kind({"partial" if kind == "none" else kind for kind in kinds})
 
     def __len__(self) -> int:
@@ -154,6 +154,10 @@ class Stored:
         d, own = self.where[k]
         return self.datasets[d], own
 
+    def _size(self, k: int) -> int:
+        data, own = self._place(k)
+        return data.parts[own].variables
+
     def release(self, k: int) -> None:
         """Free the memory of a part."""
         data, own = self._place(k)
@@ -174,7 +178,7 @@ class Stored:
     ) -> Target:
         kind, known, count = facts["target"], facts["n_labels"], len(self.labels)
         if kind == "none":
-            return whole_sets(n, count)
+            return whole_sets(n, count) if n else as_kind(np.zeros(0, np.int32), self._kind, count)
         if type(known) is not int or not 0 < known <= len(self._numbers[d]):
             raise ValueError("it has other labels than its data set")
         numbers = self._numbers[d][:known]

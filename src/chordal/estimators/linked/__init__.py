@@ -1,5 +1,6 @@
 """CRFs whose label scores come from outside, such as from a neural network."""
 
+from chordal.estimators._training.judging import check_observed
 from chordal.estimators.linked._in_parts import (
     check_relink,
     facts_of_parts,
@@ -9,7 +10,6 @@ from chordal.estimators.linked._labels import (
     Known,
     all_labels,
     check_crf,
-    check_observed,
     examples_of,
     gold_codes,
     known_labels,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal.estimators._crf import BaseCRF
+from chordal.estimators._training.preparing import observed_targets, whole_sets
 from chordal.labels import (
     SequenceLabels,
     merged_labels,
@@ -64,13 +65,29 @@ def examples_of(crf: BaseCRF, X: object, name: str = "X") -> Examples:
 
 
 def known_labels(
-    crf: BaseCRF, X: Examples, y: object, sizes: Ints, labels: SequenceLabels | None = None
+    crf: BaseCRF,
+    X: Examples,
+    y: object,
+    sizes: Ints,
+    labels: SequenceLabels | None = None,
+    part: bool = False,
 ) -> Known:
-    """The targets in y for examples of these sizes; with `labels`, new labels are errors."""
+    """The targets in y for examples of these sizes; with `labels`, new labels are errors.
+
+    Of a `part` of the data, no label need be observed.
+    """
     flat = crf._flat(y, X)
     crf._check_lengths(sizes, flat)
     found = crf._new_labels() if labels is None else labels.copy()
-    target = targets_of(found, flat, crf.ignore_label)
+    target: Target | None
+    if part:
+        n = int(sizes.sum())
+        target = observed_targets(found, flat, n, crf.ignore_label)
+        if target is None:
+            # Without labels, one stands for those of other parts.
+            target = whole_sets(n, max(1, len(found))) if n else np.zeros(0, dtype=np.int32)
+    else:
+        target = targets_of(found, flat, crf.ignore_label)
     if labels is not None and len(found) > len(labels):
         new = found.labels[len(labels)]
         raise ValueError(
@@ -91,13 +108,18 @@ def all_labels(
             "y must not mix sets or None with distributions, even in different partitions"
         )
     known = crf._new_labels() if old is None else old
-    return merged_labels(known, [labels for labels, _ in parts])[0]
+    whole = merged_labels(known, [labels for labels, _ in parts])[0]
+    if not len(whole):
+        raise ValueError("y names no label: no variable is observed")
+    return whole
 
 
 def renumbered_labels(
     crf: BaseCRF, X: Examples, y: object, known: Known, whole: SequenceLabels
 ) -> Known:
     """What y says of a part, by the numbers of all labels."""
+    if known.kind == "partial" and not len(known.labels):
+        return known._replace(labels=whole, target=whole_sets(len(known.target), len(whole)))
     seen = observed(crf._flat(y, X), crf.ignore_label) if known.kind == "partial" else None
     numbers = merged_labels(whole, [known.labels])[1][0]
     return known._replace(labels=whole, target=renumbered(known.target, numbers, len(whole), seen))
@@ -111,9 +133,3 @@ def gold_codes(
     crf._check_lengths(sizes, flat, name)
     numbers, seen = labels.encode(flat, unknown=-1), observed(flat, crf.ignore_label)
     return np.where(numbers < 0, -1, labels.codes(numbers)), seen
-
-
-def check_observed(n: int, name: str) -> None:
-    """Raise an error if none of the labels is observed."""
-    if not n:
-        raise ValueError(f"{name}y has no observed label")
