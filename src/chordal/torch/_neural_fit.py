@@ -41,7 +41,7 @@ from chordal.torch._learners import ChainLearner, Drawn, Learner, LinkedLearner,
 from chordal.torch._networks import network_of
 from chordal.torch._neural_stages import Material, Watch, of_file, run_stages
 from chordal.torch._shown import Shown
-from chordal.torch._training import Steps, StepsInMemory, flat
+from chordal.torch._training import UNSAVED, Steps, StepsInMemory, flat
 
 if TYPE_CHECKING:
     from chordal.torch.neural_crf import NeuralCRF
@@ -308,7 +308,7 @@ def begun(
     made = copy(estimator)
     made._form, made.reports_ = form, []
     made.classes_ = labels.classes
-    vars(made).pop("_saved", None)
+    made._saved = UNSAVED
     network = network_of(estimator.network, form, len(labels), estimator._sizes())
     if old is not None:
         network = deepcopy(old.module_.network)
@@ -364,7 +364,7 @@ def earlier_of(estimator: NeuralCRF, file: CheckpointFile) -> NeuralCRF | None:
         found: NeuralCRF = load(file.path, type(estimator), **again)
     except ModelFileError as error:
         raise CheckpointError(file.path, str(error).removeprefix(f"{file.path}: ")) from error
-    if not hasattr(found, "_saved"):
+    if not found._saved[0]:
         raise CheckpointError(
             file.path,
             "it is a model that was saved, not a checkpoint; delete it, or give another path",
@@ -382,5 +382,6 @@ def _given_again(estimator: NeuralCRF) -> list[str]:
 
 
 def _fitted_attributes(model: NeuralCRF) -> dict[str, Any]:
-    known = {*model.get_params(deep=False), "_saved"}
-    return {name: value for name, value in vars(model).items() if name not in known}
+    given = model.get_params(deep=False)
+    fitted = {name: value for name, value in vars(model).items() if name not in given}
+    return {**fitted, "_saved": UNSAVED}

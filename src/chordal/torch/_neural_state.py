@@ -52,7 +52,7 @@ def to_state(model: NeuralCRF) -> tuple[Facts, Arrays]:
         "tokens": np.frombuffer(tokens, dtype=np.uint8),
     }
     own |= {f"crf.{name}": array for name, array in arrays.items()}
-    if hasattr(model, "_saved"):
+    if model._saved[0]:
         facts["training"], more = model._saved
         own |= {f"training.{name}": array for name, array in more.items()}
     return facts, own

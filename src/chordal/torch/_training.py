@@ -34,6 +34,7 @@ Ints = NDArray[np.int64]
 State = dict[str, Tensor]
 Facts = dict[str, Any]  # what JSON can hold
 Saved = tuple[Facts, dict[str, NDArray[Any]]]
+UNSAVED: Saved = ({}, {})  # of a model that is not a checkpoint
 #: Of the numbers of some examples: the sum of their losses, and of their variables, both weighted.
 LossOf = Callable[[Ints], tuple[Tensor, Tensor]]
 

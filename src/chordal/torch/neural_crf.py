@@ -42,7 +42,7 @@ from chordal.torch._keeping import keeper_of, keeping_of, restored
 from chordal.torch._networks import Network, Sizes
 from chordal.torch._parameters import check_parameters, device_here
 from chordal.torch._shown import Augment
-from chordal.torch._training import Saved, Settings, reproducible
+from chordal.torch._training import UNSAVED, Saved, Settings, reproducible
 
 
 @final
@@ -206,7 +206,7 @@ class NeuralCRF(Wrapped):
     packages: ClassVar[tuple[str, ...]] = ("torch",)
 
     _form: Form = field(init=False)
-    _saved: Saved = field(init=False)  # of training, in checkpoints
+    _saved: Saved = field(init=False, default=UNSAVED)  # of training, in checkpoints
 
     def fit(
         self,
