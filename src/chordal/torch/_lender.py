@@ -17,38 +17,11 @@ from torch import Tensor, nn
 from chordal.potentials import Floats
 from chordal.torch._heads import Head
 from chordal.torch._shown import Augment
+from chordal.torch._threads import threads
 
 Vector = NDArray[Any]  # float32, or float64 where a model has such numbers
 
-_COUNTING, _DRAWING = Lock(), Lock()
-
-
-class _Threads:
-    """How many tasks of this process use one thread of PyTorch, and what there were before."""
-
-    n_tasks = 0
-    before = 1
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread of PyTorch for each task, of which there may be several at a time.
-
-    The number of threads belongs to the process, so the first task sets it and the last restores
-    it. Sums would depend on it in their last digits.
-    """
-    with _COUNTING:
-        if not _Threads.n_tasks:
-            _Threads.before = torch.get_num_threads()
-            torch.set_num_threads(1)
-        _Threads.n_tasks += 1
-    try:
-        yield
-    finally:
-        with _COUNTING:
-            _Threads.n_tasks -= 1
-            if not _Threads.n_tasks:
-                torch.set_num_threads(_Threads.before)
+_DRAWING = Lock()
 
 
 @contextmanager
@@ -90,7 +63,7 @@ class Lender:
         except IndexError:
             head = _copied(self.head, self.device)
         try:
-            with one_thread():
+            with threads(1):  # sums depend on their number in the last digits
                 set_weights(head.model, vectors)
                 yield head
         finally:

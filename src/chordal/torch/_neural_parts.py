@@ -26,7 +26,7 @@ from chordal.solvers import Callback
 from chordal.torch import _on_part
 from chordal.torch._forms import Form, form_for
 from chordal.torch._heads import Head, LinkedHead, LinkedNetwork, is_plain
-from chordal.torch._lender import Lender, one_thread, pieces, seeded, set_weights, weights_of
+from chordal.torch._lender import Lender, pieces, seeded, set_weights, weights_of
 from chordal.torch._neural_fit import (
     NOTHING,
     Validation,
@@ -89,8 +89,7 @@ def fit_parts(
     with seeded(0) if is_plain(crf) else nullcontext():  # its links are drawn, then set to zero
         head, examples = head_of(made, old, network, crew, read)
     made.module_ = head.model
-    n_jobs = effective_n_jobs(estimator.n_jobs)
-    with one_thread() if n_jobs == 1 else threads(n_jobs):
+    with threads(effective_n_jobs(estimator.n_jobs)):
         material = InParts(crew, made, head, read, examples, seed, held, train)
         if watch.file is not None:
             found = crew.fetch(crew.map(_on_part.digest_part, read.parts))
