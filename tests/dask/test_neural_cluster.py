@@ -194,7 +194,7 @@ def test_the_gradient_of_a_step_is_that_of_its_examples(kind, joint):
             linked = examples._replace(shards=examples.shards[own], sizes=examples.sizes[own])
         lesson = _on_part.placed(read, (7, k))._replace(linked=linked)
         step = _on_part.Step(joint, 2, 1, 3, "float64")
-        lender = Lender(learner.head, "cpu", False, None)
+        lender = Lender(learner.head, model)
         told.append(_on_part.step_part(lesson, weights_of(learner.head.model), lender, step))
         seen.append(step.chosen(lesson, np.arange(len(X[own]))) + k * half)
     total, chosen = told[0].plus(told[1]), np.concatenate(seen)

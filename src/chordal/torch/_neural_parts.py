@@ -24,9 +24,10 @@ from chordal.execution import effective_n_jobs
 from chordal.labels import SequenceLabels
 from chordal.solvers import Callback
 from chordal.torch import _on_part
+from chordal.torch._drawing import Stream
 from chordal.torch._forms import Form, form_for
 from chordal.torch._heads import Head, LinkedHead, LinkedNetwork, is_plain
-from chordal.torch._lender import Lender, pieces, seeded, set_weights, weights_of
+from chordal.torch._lender import Lender, pieces, set_weights, weights_of
 from chordal.torch._neural_fit import (
     NOTHING,
     Validation,
@@ -84,13 +85,14 @@ def fit_parts(
         taken, held = held_out(estimator, crew, taken, seed)
     read = read_parts(estimator, crew, taken, crf, old)
     taken.clear()
-    with seeded(of_network):
+    stream = Stream(of_network, estimator.network, estimator.dropout)
+    with stream.drawing():
         made, network = begun(estimator, old, read.form, read.labels)
-    with seeded(0) if is_plain(crf) else nullcontext():  # its links are drawn, then set to zero
+    with stream.drawing() if is_plain(crf) else nullcontext():  # links are drawn, then set to zero
         head, examples = head_of(made, old, network, crew, read)
     made.module_ = head.model
     with threads(effective_n_jobs(estimator.n_jobs)):
-        material = InParts(crew, made, head, read, examples, seed, held, train)
+        material = InParts(crew, made, head, read, examples, seed, held, train, stream)
         if watch.file is not None:
             found = crew.fetch(crew.map(_on_part.digest_part, read.parts))
             more = {"the precision of gradients": crew.dtype}
@@ -213,11 +215,11 @@ class InParts(OfParts):
         seed: int,
         held: Held | None,
         train: Train,
+        stream: Stream,
     ) -> None:
-        self.crew, self.head, self.train = crew, head, train
+        self.crew, self.head, self.train, self.stream = crew, head, train, stream
         self.held, self.handles = held, read.handles
-        draws = not isinstance(made.network, str) or made.dropout > 0.0
-        self.lender = crew.share(Lender(head, made.device, draws, made.augment))
+        self.lender = crew.share(Lender(head, made))
         again = made.training != "joint" or isinstance(head, LinkedHead)
         self.parts = read.parts if again else []  # for the CRF's own `fit`, and for reports
         places = [(seed, k) for k in range(len(read.parts))]

@@ -268,7 +268,7 @@ def step_part(part: Lesson, vectors: Sequence[Vector], lender: Lender, step: Ste
             generator = step.drawing(part)
             learner = learner_of(part, head, lender.augment, generator, Execution())
             model.train()
-            with lender.drawing(generator):
+            with lender.step(generator):
                 loss, weight = (learner.joint if step.joint else learner.alone)(chosen)
             loss.backward()
             value, size = loss.item(), weight.item()
