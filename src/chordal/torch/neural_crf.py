@@ -39,7 +39,7 @@ from chordal.torch._drawing import Stream
 from chordal.torch._forms import Form, Raw, answers, form_for
 from chordal.torch._heads import Potentials
 from chordal.torch._inputs import Inputs
-from chordal.torch._keeping import keeper_of, keeping_of, restored
+from chordal.torch._keeping import glance_of, keeper_of, keeping_of, restored
 from chordal.torch._networks import Network, Sizes
 from chordal.torch._parameters import check_parameters, device_here
 from chordal.torch._shown import Augment
@@ -294,6 +294,9 @@ class NeuralCRF(Wrapped):
 
     def _keeper(self) -> BaseCRF:
         return keeper_of(self._given_crf())
+
+    def _tells(self, X: Any) -> bool:
+        return glance_of(self._given_crf(), X) is not None
 
     def _keeping(self, X: Any) -> Keeping:
         return keeping_of(self._given_crf(), X)
