@@ -116,9 +116,13 @@ def test_more_workers_than_partitions_and_partitions_without_examples(client):
     for given in (pairs(1), pairs(4).filter(lambda own: own[0] is not X[0])):
         found = cluster.fit(crf(), given, client=client)
         np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
-    empty = [dask.delayed(([], []))] * 3
+    empty = [dask.delayed(own) for own in (([], []), ([[], []], [[], []]), ([], []))]
     found = cluster.fit(crf(), [*empty, dask.delayed((X, Y)), *empty], client=client)
     np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
+    with pytest.raises(
+        ValueError, match=r"partition 1: X\[0\] and y\[0\] must have the same length"
+    ):
+        cluster.fit(crf(), [dask.delayed((X, Y)), dask.delayed(([[]], [["A"]]))], client=client)
 
 
 def test_a_client_without_the_data(client, tmp_path):

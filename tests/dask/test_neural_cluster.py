@@ -340,6 +340,25 @@ def test_warm_start_goes_on(here):
     assert grid.fit_report_.history[0] < before[-1]
 
 
+@pytest.mark.parametrize("crf", [None, GraphCRF()])
+def test_a_partition_of_empty_examples(here, crf):
+    X = [["a", "b"], ["c"], ["a"], ["b", "c"]]
+    empty, examples = [], X
+    if crf is not None:
+        none = np.zeros((0, 2), dtype=int)
+        empty, examples = ([], none), [(x, none) for x in X]
+    parts = [dask.delayed((examples[:2], X[:2])), dask.delayed((examples[2:], X[2:]))]
+    nothing = dask.delayed(([empty, empty], [[], []]))
+    expected = cluster.fit(small("mlp", crf), parts, client=here)
+    found = cluster.fit(small("mlp", crf), [*parts, nothing], client=here)
+    assert np.array_equal(flat(found.module_), flat(expected.module_))
+    wrong = dask.delayed(([empty], [["a"]]))
+    with pytest.raises(
+        ValueError, match=r"partition 2: X\[0\] and y\[0\] must have the same length"
+    ):
+        cluster.fit(small("mlp", crf), [*parts, wrong], client=here)
+
+
 def test_what_goes_wrong_is_named_and_changes_nothing(here):
     model = small().fit(X, Y)
     weights = flat(model.module_)

@@ -149,7 +149,7 @@ def read_parts(
     parts = [own for own, known in zip(parts, found, strict=True) if known is not None]
     facts = [own for own in found if own is not None]
     if not facts:  # with a form that was known before
-        raise ValueError("X is empty: give at least one example")
+        raise ValueError("X is empty: give at least one example that has variables")
     if not any(own.n_used for own in facts):
         raise ValueError(NOTHING)
     whole = all_labels(crf, [(own.labels, own.kind) for own in facts], labels)

@@ -163,7 +163,7 @@ def join_parts(
     found: list[PartFacts | None] = crew.fetch(crew.map(on_part.part_facts, read))
     facts = [own for own in found if own is not None]
     if not facts:
-        raise ValueError("X is empty: give at least one example")
+        raise ValueError("X is empty: give at least one example that has variables")
     check_schema(found)
     if not sum(own.weight for own in facts) > 0.0:
         raise ValueError("sample_weight is zero for every example: give some a positive weight")

@@ -147,7 +147,7 @@ def glance(given: Given, estimator: BaseCRF) -> object:
 
 
 def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
-    """The rows and labels of a part; None where it has no examples."""
+    """The rows and labels of a part; None where it has no examples, or only empty ones."""
     if isinstance(given.X, PreparedPart):
         return read_prepared(given.X, copy(estimator), keep)
     if length_of(given.X) == 0:
@@ -162,6 +162,8 @@ def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
     flat = estimator._flat(given.y, X)
     estimator._check_lengths(batch.sizes, flat)
     weight = check_sample_weight(given.weight, len(batch.sizes))
+    if not batch.sizes.any():
+        return None
     gold = targets_of(labels, flat, estimator.ignore_label)
     seen = observed(flat, estimator.ignore_label) if kind_of(gold) == "partial" else None
     # What read no rows does not know of which kind they are in other parts.

@@ -63,12 +63,18 @@ def examples_of(crf: BaseCRF, X: object, name: str = "X") -> Examples:
     return crf._examples(X, name)
 
 
+def checked_labels(crf: BaseCRF, X: Examples, y: object, sizes: Ints) -> Sequence[Any]:
+    """The labels of each example, variable after variable: as many as it has."""
+    flat = crf._flat(y, X)
+    crf._check_lengths(sizes, flat)
+    return flat
+
+
 def known_labels(
     crf: BaseCRF, X: Examples, y: object, sizes: Ints, labels: SequenceLabels | None = None
 ) -> Known:
     """The targets in y for examples of these sizes; with `labels`, new labels are errors."""
-    flat = crf._flat(y, X)
-    crf._check_lengths(sizes, flat)
+    flat = checked_labels(crf, X, y, sizes)
     found = crf._new_labels() if labels is None else labels.copy()
     target = targets_of(found, flat, crf.ignore_label)
     if labels is not None and len(found) > len(labels):
