@@ -10,6 +10,7 @@ from threading import RLock
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 
 class _Process:
@@ -37,15 +38,17 @@ class Stream:
     def __init__(self, seed: int, network: object, dropout: float) -> None:
         self._in_answers = not isinstance(network, str)
         self._in_steps = self._in_answers or dropout > 0.0
-        self._state = torch.Generator().manual_seed(seed).get_state()
-        if torch.cuda.is_available():  # their numbers are not taken in turns
-            torch.cuda.manual_seed_all(seed)
+        self._seed = seed
+        self._state: Tensor | None = None  # before the first block
 
     @contextmanager
     def drawing(self) -> Iterator[None]:
         """A block in which PyTorch draws from this stream; threads take turns."""
         with _Process.turn, torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(self._state)
+            if self._state is None:
+                torch.manual_seed(self._seed)  # and those of GPUs, which take no turns
+            else:
+                torch.set_rng_state(self._state)
             try:
                 yield
             finally:
@@ -60,7 +63,8 @@ class Stream:
         return self.drawing() if self._in_answers else nullcontext()
 
     def to_array(self) -> NDArray[np.uint8]:
-        """Where the stream is, as a file keeps it."""
+        """Where the stream is after a block, as a file keeps it."""
+        assert self._state is not None
         found: NDArray[np.uint8] = self._state.numpy()
         return found
 
