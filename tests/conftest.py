@@ -1,9 +1,13 @@
 """What all tests share."""
 
 import os
+import signal
 import sys
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell's background jobs do not hear it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

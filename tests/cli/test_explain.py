@@ -50,3 +50,12 @@ def test_wrong_tokens_against_their_true_labels(chordal, files):
     assert (found["label"], found["rival"]) == ("I-NP", "O")
     data.write_text(as_text(SENTENCES))
     assert chordal("explain", files / "model", data).decode() == "all predictions are right\n"
+
+
+def test_a_sequence_without_tokens(refused, tmp_path):
+    save(ChainCRF().fit([[["a"], ["b"]]], [["X", "Y"]]), tmp_path / "model")
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"tokens": ["a"], "labels": ["X"]}\n{"tokens": [], "labels": []}\n')
+    asked = ("explain", tmp_path / "model", data, "--sequence", 1)
+    assert "sequence 1 has no tokens" in refused(*asked)
+    assert "sequence 1 has no tokens" in refused(*asked, "--position", 0)

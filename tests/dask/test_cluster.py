@@ -116,9 +116,13 @@ def test_more_workers_than_partitions_and_partitions_without_examples(client):
     for given in (pairs(1), pairs(4).filter(lambda own: own[0] is not X[0])):
         found = cluster.fit(crf(), given, client=client)
         np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
-    empty = [dask.delayed(([], []))] * 3
+    empty = [dask.delayed(own) for own in (([], []), ([[], []], [[], []]), ([], []))]
     found = cluster.fit(crf(), [*empty, dask.delayed((X, Y)), *empty], client=client)
     np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
+    with pytest.raises(
+        ValueError, match=r"partition 1: X\[0\] and y\[0\] must have the same length"
+    ):
+        cluster.fit(crf(), [dask.delayed((X, Y)), dask.delayed(([[]], [["A"]]))], client=client)
 
 
 def test_a_client_without_the_data(client, tmp_path):
@@ -201,7 +205,13 @@ def test_early_stopping_with_validation_data_on_the_cluster(client, tmp_path):
     alone = crf(**settings).fit(X, Y, validation_data=(held, gold))
     both = bag.from_sequence(list(zip(held, gold, strict=True)), npartitions=2)
     stored = crf().prepare(tmp_path / "held", held, gold)
-    for given in ((held, gold), both, (both.pluck(0), both.pluck(1)), stored, stored.path):
+    first = (held[:6], gold[:6]), (held[6:], gold[6:])
+    delayed = [dask.delayed(own) for own in first]
+    lists = tuple([dask.delayed(own[k]) for own in first] for k in (0, 1))
+    forms = (held, gold), both, (both.pluck(0), both.pluck(1)), stored, stored.path, delayed, lists
+    futures = [client.submit(lambda *own: own, *own) for own in first]
+    apart = [[client.submit(list, own[k]) for own in first] for k in (0, 1)]
+    for given in (*forms, futures, apart):
         found = cluster.fit(crf(**settings), pairs(), client=client, validation_data=given)
         assert found.fit_report_.validation == alone.fit_report_.validation
 
@@ -259,6 +269,8 @@ def test_what_cannot_work_is_refused_before_any_work(client):
         cluster.fit(ChainCRF(solver="sgd"), pairs(), client=client)
     with pytest.raises(UnsupportedError, match=r"does not fit ChainCRFCV: .* run by joblib"):
         cluster.fit(ChainCRFCV(), pairs(), client=client)
+    with pytest.raises(TypeError, match=r"X must be a Dask bag.* got Delayed"):
+        cluster.fit(crf(), dask.delayed((X, Y)), client=client)
     with pytest.raises(TypeError, match="X must be a Dask bag"):
         cluster.fit(crf(), X, Y, client=client)
     with pytest.raises(ValueError, match="same partitions, got 5 and 2"):

@@ -194,7 +194,7 @@ def test_the_gradient_of_a_step_is_that_of_its_examples(kind, joint):
             linked = examples._replace(shards=examples.shards[own], sizes=examples.sizes[own])
         lesson = _on_part.placed(read, (7, k))._replace(linked=linked)
         step = _on_part.Step(joint, 2, 1, 3, "float64")
-        lender = Lender(learner.head, "cpu", False, None)
+        lender = Lender(learner.head, model)
         told.append(_on_part.step_part(lesson, weights_of(learner.head.model), lender, step))
         seen.append(step.chosen(lesson, np.arange(len(X[own]))) + k * half)
     total, chosen = told[0].plus(told[1]), np.concatenate(seen)
@@ -338,6 +338,25 @@ def test_warm_start_goes_on(here):
     before = grid.fit_report_.history
     cluster.fit(grid.set_params(warm_start=True), parted(images_x, images_y, 3), client=here)
     assert grid.fit_report_.history[0] < before[-1]
+
+
+@pytest.mark.parametrize("crf", [None, GraphCRF()])
+def test_a_partition_of_empty_examples(here, crf):
+    X = [["a", "b"], ["c"], ["a"], ["b", "c"]]
+    empty, examples = [], X
+    if crf is not None:
+        none = np.zeros((0, 2), dtype=int)
+        empty, examples = ([], none), [(x, none) for x in X]
+    parts = [dask.delayed((examples[:2], X[:2])), dask.delayed((examples[2:], X[2:]))]
+    nothing = dask.delayed(([empty, empty], [[], []]))
+    expected = cluster.fit(small("mlp", crf), parts, client=here)
+    found = cluster.fit(small("mlp", crf), [*parts, nothing], client=here)
+    assert np.array_equal(flat(found.module_), flat(expected.module_))
+    wrong = dask.delayed(([empty], [["a"]]))
+    with pytest.raises(
+        ValueError, match=r"partition 2: X\[0\] and y\[0\] must have the same length"
+    ):
+        cluster.fit(small("mlp", crf), [*parts, wrong], client=here)
 
 
 def test_what_goes_wrong_is_named_and_changes_nothing(here):

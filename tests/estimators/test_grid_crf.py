@@ -151,6 +151,13 @@ def _dicts(labels):
     return out
 
 
+def test_distributions_of_an_image_without_pixels(halves):
+    X, y = halves[0], [_probabilities(labels) for labels in halves[1]]
+    nothing = np.zeros((0, 2, X[0].shape[-1]))
+    model = GridCRF().fit([nothing, *X], [np.zeros((0, 2, 2)), *y])
+    np.testing.assert_allclose(model.weights_, GridCRF().fit(X, y).weights_, atol=1e-6)
+
+
 @pytest.mark.parametrize("made", [_dicts, _probabilities, lambda y: _dicts(y).tolist()])
 def test_certain_distributions_are_labels(halves, made):
     X, y = halves

@@ -170,6 +170,9 @@ def test_what_a_table_cannot_hold(tmp_path):
         [Record([{"w": "text"}], ["A"])],
         [Record([["a"]], ["A"]), Record([{"w": 1.0}], ["A"])],
         [Record([["a"]], ["A", "B"])],
+        [Record([{"w": 10**400}], ["A"])],
+        [Record([["a"]], ["A"]), Record([["a"]])],
+        [Record([]), Record([["a"]], ["A"])],
     ):
         with pytest.raises(ValueError, match="cannot write records 1 to"):
             format.write(records, path)

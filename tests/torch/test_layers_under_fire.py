@@ -267,10 +267,13 @@ def test_chains_near_overflow_answer_with_numbers_or_say_so(question, backend):
             assert not torch.as_tensor(own).isnan().any()
 
 
-def test_the_best_tags_of_scores_that_overflow_in_float32():
+def test_the_best_taggings_of_scores_that_overflow_in_float32():
     steps = torch.full((1, 4, 2), 3e38)
     with pytest.raises(ValueError, match="the sum of scores of sequence 0 overflows"):
         CRF(2, True, backend="kernels").viterbi(steps)
+    for backend in ("kernels", "torch"):
+        with pytest.raises(ValueError, match=r"overflows: .*scale the emissions"):
+            CRF(2, True, backend=backend).k_best(steps, 2)
 
 
 @pytest.mark.parametrize(

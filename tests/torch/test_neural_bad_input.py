@@ -225,3 +225,7 @@ def test_inputs_beyond_float32(value):
     X, y = [np.eye(2), np.array([[value, 0.0]])], [["a", "b"], ["a"]]
     with pytest.raises(ValueError, match=r"too large for float32 in X\[1\], at position 0"):
         small().fit(X, y)
+    image = GRID_X[0].copy()
+    image[1, 0, 1] = -value
+    with pytest.raises(ValueError, match=r"float32 in X\[1\], at pixel \(1, 0\), feature 1; scale"):
+        small("mlp", GridCRF()).fit([GRID_X[0], image], [GRID_Y[0]] * 2)

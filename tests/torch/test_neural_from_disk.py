@@ -257,6 +257,17 @@ def test_bad_batches_are_named(tmp_path):
         small().fit(iter([]))
 
 
+@pytest.mark.parametrize("case", ["words", "rows", "pictures", "grid", "graphs", "word graphs"])
+def test_the_first_batch_may_have_empty_examples_alone(case, tmp_path):
+    model, X, y = CASES[case]
+    nothing = {"grid": np.zeros((0, 2, 2)), "graphs": ([], []), "word graphs": ([], [])}
+    empty, none = nothing.get(case, []), np.zeros((0, 2)) if case == "grid" else []
+    given = [([empty], [none]), *batches(X, y)]
+    stored = model.prepare(tmp_path / "data", iter(given))
+    alone = clone(model).fit([empty, *X], [none, *y])
+    assert (flat(clone(model).fit(stored).module_) == flat(alone.module_)).all()
+
+
 def test_data_of_a_linear_chain_serve_a_network(tmp_path):
     """Rows of numbers are the same, whoever has read them."""
     data = ChainCRF().prepare(tmp_path / "data", ROWS, NAMES)

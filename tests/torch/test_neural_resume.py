@@ -256,7 +256,7 @@ def test_where_a_checkpoint_cannot_be(tmp_path):
 def test_a_checkpoint_of_another_fit_is_refused(path):
     crf, network, X, y = CASES["grid"]
     model = small(network, crf).fit(X, y, checkpoint=path)
-    assert not hasattr(model, "_saved")
+    assert model._saved == ({}, {})
     for changed, message in (
         (small(network, crf, hidden=5), r"differs in hidden \(was 4, is 5\); give another path"),
         (small(network, GridCRF()), r"differs in crf.l2 \(was 0.5, is 1.0\)"),
@@ -282,6 +282,23 @@ def test_a_checkpoint_of_another_fit_is_refused(path):
     path.write_bytes(b"nothing of this kind")
     with pytest.raises(CheckpointError, match="model: not a"):
         small(network, crf).fit(X, y, checkpoint=path)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_model_of_a_checkpoint_that_is_fitted_again_is_not_one(kept, tmp_path):
+    crf, network, X, y = CASES["chain"]
+    small(network, crf).fit(X, y, checkpoint=tmp_path / "checkpoint")
+    model = chordal.load(tmp_path / "checkpoint")
+    if kept:
+        model.prepare(tmp_path / "data", X, y)
+    given = (tmp_path / "data",) if kept else (X, y)
+    chordal.save(model.set_params(random_state=1).fit(*given), tmp_path / "model")
+    with pytest.raises(CheckpointError, match="it is a model that was saved, not a checkpoint"):
+        small(network, crf).fit(X, y, checkpoint=tmp_path / "model")
+    model = chordal.load(tmp_path / "checkpoint")
+    chordal.save(model.fit(X, y, checkpoint=tmp_path / "checkpoint"), tmp_path / "model")
+    with pytest.raises(CheckpointError, match="it is a model that was saved, not a checkpoint"):
+        small(network, crf).fit(X, y, checkpoint=tmp_path / "model")
 
 
 def test_the_layers_of_a_network_belong_to_its_fit(path):

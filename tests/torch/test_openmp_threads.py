@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from threading import Event, Thread
 
 import pytest
 import torch
@@ -50,3 +51,38 @@ def test_no_more_threads_than_cores():
     with threads(10**6):
         assert torch.get_num_threads() == effective_n_jobs(-1)
     assert torch.get_num_threads() == before
+
+
+def test_two_blocks_at_once():
+    """Each has its number of threads, and what begins later has that of before, here 2."""
+    usual, found = torch.get_num_threads(), []
+    warm, inside, asked, left = (Event() for _ in range(4))
+
+    def first():
+        warm.wait()
+        with threads(1):
+            inside.set()
+            asked.wait()
+        left.set()
+
+    def second():
+        torch.set_num_threads(2)
+        warm.set()
+        inside.wait()
+        with threads(1):
+            found.append(torch.get_num_threads())
+            asked.set()
+            left.wait()
+
+    run_at_once(first, second)
+    run_at_once(lambda: found.append(torch.get_num_threads()))
+    run_at_once(lambda: torch.set_num_threads(usual))
+    assert found == [1, 2]
+
+
+def run_at_once(*functions):
+    running = [Thread(target=own) for own in functions]
+    for own in running:
+        own.start()
+    for own in running:
+        own.join()

@@ -85,6 +85,8 @@ def check_place(given: Data, sequence: int, position: int | None) -> None:
     if sequence >= given.n_sequences:
         raise ValueError(f"--sequence must be below {given.n_sequences}, got {sequence}")
     n = len(given.y[sequence])
+    if not n:
+        raise ValueError(f"sequence {sequence} has no tokens")
     if position is not None and not -n <= position < n:
         raise ValueError(
             f"--position must be from 0 to {n - 1} in sequence {sequence}, got {position}"

@@ -11,7 +11,7 @@ from chordal._errors import UnsupportedError
 from chordal._estimator import Estimator
 from chordal._validate import check_choice, check_number
 from chordal.dask._crew import DaskCrew, client_of
-from chordal.dask._inputs import found_by, partitions
+from chordal.dask._inputs import found_by, is_parted, partitions
 from chordal.estimators import BaseCRF, Checkpoint, Wrapped, fit_parts, fit_wrapped, is_stored
 from chordal.solvers import Callback
 
@@ -94,10 +94,10 @@ def fit(
         crew.require(estimator)
         given = partitions(found_by(crew, X), y, sample_weight)
         held: Any = validation_data
-        if _on_cluster(validation_data):
-            paired = isinstance(held, (tuple, list)) and not is_stored(held, None)
-            pair = held if paired else (held, None)
-            held = crew.start(partitions(found_by(crew, pair[0]), *pair[1:]))
+        if is_stored(held, None) or is_parted(held):
+            held = crew.start(partitions(found_by(crew, held)))
+        elif isinstance(held, (tuple, list)) and len(held) == 2 and is_parted(held[0]):
+            held = crew.start(partitions(*held))
         options: dict[str, Any] = {"validation_data": held, "callback": callback}
         options["checkpoint"] = checkpoint
         if isinstance(estimator, Wrapped):
@@ -116,13 +116,3 @@ def _fit_wrapped(
         return fit_parts(crf, crew, list(parts), dtype=dtype, **rest)
 
     fit_wrapped(estimator, crew, parts, train, **options)
-
-
-def _on_cluster(given: Any) -> bool:
-    """Whether validation data are in partitions."""
-    if is_stored(given, None):
-        return True
-    first = given[0] if isinstance(given, (tuple, list)) and len(given) == 2 else given
-    if isinstance(first, (list, tuple)) and first:
-        first = first[0]
-    return hasattr(first, "to_delayed") or hasattr(first, "dask")

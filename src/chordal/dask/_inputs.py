@@ -148,26 +148,32 @@ def _opened(paths: Sequence[str]) -> Prepared:
     return Prepared.of(datasets_of(paths) or [])
 
 
-def _delayed(data: object, name: str) -> list[Any]:
+def is_parted(data: object) -> bool:
+    """Whether data are a Dask collection, or a list of delayed values or futures."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(isinstance(own, (Delayed, Future)) for own in data)
+    return hasattr(data, "to_delayed") and not isinstance(data, Delayed)  # it has all names
+
+
+def _delayed(data: Any, name: str) -> list[Any]:
     """The partitions of a Dask collection, or of a list of delayed values or futures."""
-    if hasattr(data, "to_delayed"):
-        blocks = np.asarray(data.to_delayed(), dtype=object)
-        if blocks.ndim == 2 and blocks.shape[1] > 1:
-            raise ValueError(
-                f"{name} must have all columns in one chunk; rechunk it: {name}.rechunk({{1: -1}})"
-            )
-        found = list(blocks.ravel())
-    elif isinstance(data, (list, tuple)) and all(
-        isinstance(own, (Delayed, Future)) for own in data
-    ):
-        found = [own if isinstance(own, Delayed) else delayed(own) for own in data]
-    else:
+    listed = isinstance(data, (list, tuple))
+    if not is_parted(data) and not (listed and not data):
         raise TypeError(
             f"{name} must be a Dask bag, array or data frame, a prepared Dataset, or a list of "
             f"delayed values or futures, one for each partition; got {type(data).__name__}. Lists "
             "in memory are fitted by the estimator itself, or become a bag: "
             "dask.bag.from_sequence"
         )
+    if listed:
+        found = [own if isinstance(own, Delayed) else delayed(own) for own in data]
+    else:
+        blocks = np.asarray(data.to_delayed(), dtype=object)
+        if blocks.ndim == 2 and blocks.shape[1] > 1:
+            raise ValueError(
+                f"{name} must have all columns in one chunk; rechunk it: {name}.rechunk({{1: -1}})"
+            )
+        found = list(blocks.ravel())
     if not found:
         raise ValueError(f"{name} has no partitions: give at least one")
     return found

@@ -93,6 +93,10 @@ class Wrapped(Estimator):
         """The CRF that reads examples for a data set."""
         return ChainCRF()
 
+    def _tells(self, X: Any) -> bool:
+        """Whether these examples, of which there are some, show what others are like."""
+        return True
+
     def _keeping(self, X: Any) -> Keeping:
         """How examples such as these become those that this CRF reads."""
         return AS_GIVEN

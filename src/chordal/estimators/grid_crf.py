@@ -144,7 +144,7 @@ class GridCRF(BaseCRF):
                     f"{name}[{i}] must have the shape of its image, {shape}, or one more "
                     f"axis of probabilities; got {labels.dtype} of shape {labels.shape}"
                 )
-            images[i] = labels.reshape(prod(shape), -1) if soft else labels.ravel()
+            images[i] = labels.reshape(prod(shape), labels.shape[-1]) if soft else labels.ravel()
         return images
 
     def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
@@ -253,7 +253,7 @@ class GridCRF(BaseCRF):
         if stored.shapes is None:  # written by an older version
             raise ValueError("it has no shapes of images: prepare the data again")
         pairs = zip(stored.observed("pixels"), stored.shapes.tolist(), strict=True)
-        return [rows.reshape(*shape, -1) for rows, shape in pairs]
+        return [rows.reshape(*shape, rows.shape[-1]) for rows, shape in pairs]
 
     def _restored_labels(self, y: list[Any], X: Any) -> list[Any]:
         images = []

@@ -110,7 +110,7 @@ class ArrowFormat(Format):
                 while some := list(islice(rest, ROWS)):
                     try:
                         table = self.table(some, schema)
-                    except (ValueError, TypeError) as error:
+                    except (ValueError, TypeError, OverflowError) as error:
                         where = f"records {n + 1} to {n + len(some)}"
                         raise ValueError(f"cannot write {where}: {error}") from None
                     schema = table.schema
@@ -148,6 +148,11 @@ class ArrowFormat(Format):
         ):
             if there and name not in schema.names:
                 raise ValueError(f"some have {name}, and the first {ROWS} records have none")
+        if names[1] in schema.names and None in given:
+            raise ValueError(
+                f"number {given.index(None) + 1} of these has no {names[1]}, but others have; give "
+                "labels to all of them, or to none"
+            )
         kept = [columns[names.index(name)] for name in schema.names]
         arrays = [pa.array(own, schema.field(k).type) for k, own in enumerate(kept)]
         return pa.Table.from_arrays(arrays, schema=schema)

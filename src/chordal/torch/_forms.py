@@ -18,7 +18,7 @@ from chordal._validate import check_sequences
 from chordal.estimators import BaseCRF, ChainCRF, GraphCRF, GridCRF
 from chordal.estimators.linked import examples_of
 from chordal.potentials import Floats
-from chordal.torch._inputs import Glance, Inputs, glance_at, padded
+from chordal.torch._inputs import FLOAT32, Glance, Inputs, glance_at, padded
 
 READ = 4096  # variables that a network reads at once when it only answers
 
@@ -196,12 +196,14 @@ class ImageForm(Form):
                     f"{name}[{i}] must have {self.n_features} features of each pixel, as in "
                     f"training; got {x.shape[-1]}"
                 )
-            bad = np.argwhere(~np.isfinite(x))
+            bad = np.argwhere(~(np.abs(x) <= FLOAT32))
             if len(bad):
                 *place, feature = bad[0].tolist()
+                large = bool(np.isfinite(x[tuple(bad[0])]))
+                what = "a number too large for float32" if large else "NaN or infinity"
                 raise ValueError(
-                    f"NaN or infinity in {name}[{i}], at pixel {tuple(place)}, feature "
-                    f"{feature}; clean it"
+                    f"{what} in {name}[{i}], at pixel {tuple(place)}, feature {feature}; "
+                    f"{'scale' if large else 'clean'} it"
                 )
             values = np.moveaxis(np.array(x, dtype=np.float32), -1, 0)
             found.append(Seen(torch.from_numpy(np.ascontiguousarray(values)), prod(x.shape[:-1])))

@@ -23,11 +23,15 @@ def keeper_of(crf: BaseCRF) -> BaseCRF:
     return type(crf)(**settings)
 
 
+def glance_of(crf: BaseCRF, X: Any) -> Glance | None:
+    """What the features of variables are like; None if there are no variables."""
+    form = form_for(crf)
+    return form.glance(form.examples(crf, X))
+
+
 def keeping_of(crf: BaseCRF, X: Any) -> Keeping:
     """How examples such as these become those that this CRF reads."""
-    form = form_for(crf)
-    examples = form.examples(crf, X)
-    glance = form.glance(examples)
+    form, glance = form_for(crf), glance_of(crf, X)
     rows = _row_form(form, glance)
     inputs = Inputs.from_glance(() if glance is None else glance, 1)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy, deepcopy
-from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,48 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from chordal.potentials import Floats
+from chordal.torch._drawing import Stream
 from chordal.torch._heads import Head
-from chordal.torch._shown import Augment
+from chordal.torch._threads import threads
+
+if TYPE_CHECKING:
+    from chordal.torch.neural_crf import NeuralCRF
 
 Vector = NDArray[Any]  # float32, or float64 where a model has such numbers
-
-_COUNTING, _DRAWING = Lock(), Lock()
-
-
-class _Threads:
-    """How many tasks of this process use one thread of PyTorch, and what there were before."""
-
-    n_tasks = 0
-    before = 1
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread of PyTorch for each task, of which there may be several at a time.
-
-    The number of threads belongs to the process, so the first task sets it and the last restores
-    it. Sums would depend on it in their last digits.
-    """
-    with _COUNTING:
-        if not _Threads.n_tasks:
-            _Threads.before = torch.get_num_threads()
-            torch.set_num_threads(1)
-        _Threads.n_tasks += 1
-    try:
-        yield
-    finally:
-        with _COUNTING:
-            _Threads.n_tasks -= 1
-            if not _Threads.n_tasks:
-                torch.set_num_threads(_Threads.before)
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """PyTorch's random numbers from a seed; they belong to the process: one task at a time."""
-    with _DRAWING, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
 
 
 class Lender:
@@ -65,18 +30,13 @@ class Lender:
     Parameters
     ----------
     head : the model; its weights do not matter
-    device : of the copies
-    draws : whether training steps draw random numbers of PyTorch
-    augment : as in the estimator
+    made : the estimator
     """
 
-    def __init__(self, head: Head, device: str, draws: bool, augment: Augment | None) -> None:
-        self.head, self.device, self.draws, self.augment = (
-            _copied(head, "cpu"),
-            device,
-            draws,
-            augment,
-        )
+    def __init__(self, head: Head, made: NeuralCRF) -> None:
+        self.head, self.device, self.augment = _copied(head, "cpu"), made.device, made.augment
+        self.network = made.network if isinstance(made.network, str) else None
+        self.dropout = made.dropout
         self._free: deque[Head] = deque()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -90,15 +50,15 @@ class Lender:
         except IndexError:
             head = _copied(self.head, self.device)
         try:
-            with one_thread():
+            with threads(1):  # sums depend on their number in the last digits
                 set_weights(head.model, vectors)
                 yield head
         finally:
             self._free.append(head)
 
-    def drawing(self, generator: np.random.Generator) -> Any:
-        """A context in which PyTorch's random numbers depend on this generator alone."""
-        return seeded(int(generator.integers(2**31))) if self.draws else nullcontext()
+    def step(self, generator: np.random.Generator) -> AbstractContextManager[None]:
+        """A block in which PyTorch's random numbers depend on this generator alone."""
+        return Stream(int(generator.integers(2**31)), self.network, self.dropout).step()
 
 
 def weights_of(model: nn.Module) -> list[Vector]:

@@ -15,6 +15,7 @@ from chordal.oracle import Mapper
 from chordal.potentials import Floats
 from chordal.solvers import Callback
 from chordal.torch import _on_part
+from chordal.torch._drawing import Stream
 from chordal.torch._forms import form_for
 from chordal.torch._heads import Head
 from chordal.torch._learners import Learner
@@ -28,7 +29,8 @@ from chordal.torch._neural_fit import (
 )
 from chordal.torch._neural_parts import OfParts, Read, head_of, held_out, read_parts, score_of
 from chordal.torch._on_part import Lesson
-from chordal.torch._training import Course, Steps, StepsInMemory, reproducible
+from chordal.torch._threads import threads
+from chordal.torch._training import Course, Steps, StepsInMemory
 
 if TYPE_CHECKING:
     from chordal.torch.neural_crf import NeuralCRF
@@ -84,16 +86,17 @@ def fit_disk(
     if estimator.n_iter_no_change is not None and validation_data is None:
         taken, held = held_out(estimator, crew, taken, int(generator.integers(2**31)))
     n_jobs = effective_n_jobs(estimator.n_jobs)
-    seed = int(generator.integers(2**31))
-    with reproducible(seed, n_jobs), execution_for(n_jobs) as mapper:
+    stream = Stream(int(generator.integers(2**31)), estimator.network, estimator.dropout)
+    with threads(n_jobs), execution_for(n_jobs) as mapper:
         read = read_parts(estimator, crew, taken, crf, old)
-        made, network = begun(estimator, old, read.form, read.labels)
-        head, examples = head_of(made, old, network, crew, read)
+        with stream.drawing():
+            made, network = begun(estimator, old, read.form, read.labels)
+            head, examples = head_of(made, old, network, crew, read)
         made.module_ = head.model
         lessons = crew.map(_on_part.placed, read.parts, each=[(0, 0)] * len(read.parts))
         if examples is not None:
             lessons = crew.map(_on_part.with_links, lessons, each=examples)
-        material = OnDisk(made, head, read, lessons, train, mapper)
+        material = OnDisk(made, head, read, lessons, train, mapper, stream)
         material.validate(validation_data, held)
         if watch.file is not None:
             found = crew.fetch(crew.map(_on_part.digest_part, read.parts))
@@ -112,9 +115,10 @@ class OnDisk(OfParts):
         lessons: list[Handle],
         train: Train,
         mapper: Mapper,
+        stream: Stream,
     ) -> None:
         self.made, self.head, self.read, self.lessons = made, head, read, lessons
-        self.train, self.mapper, self.crew = train, mapper, DiskCrew()
+        self.train, self.mapper, self.stream, self.crew = train, mapper, stream, DiskCrew()
         self._kept: OrderedDict[int, Lesson] = OrderedDict()
         self._counts: Callable[[bool], tuple[int, int]] | None = None
 
@@ -155,7 +159,14 @@ class OnDisk(OfParts):
     def scorer(self, joint: bool) -> Callable[[], float] | None:
         """Of validation data."""
         counts = self._counts
-        return None if counts is None else score_of(lambda: counts(joint))
+        if counts is None:
+            return None
+
+        def found() -> tuple[int, int]:
+            with self.stream.answer():
+                return counts(joint)
+
+        return score_of(found)
 
     def _scored(self) -> list[Handle]:
         return self.crew.map(_on_part.scored_by, self.read.parts, self.head)

@@ -35,13 +35,15 @@ from chordal.model_file import ModelFileError, load, save
 from chordal.oracle import Mapper
 from chordal.potentials import Floats
 from chordal.solvers import Callback
+from chordal.torch._drawing import Stream
 from chordal.torch._forms import Form, Raw, Seen, form_for
 from chordal.torch._heads import ChainHead, ChainNetwork, Head, LinkedHead, LinkedNetwork, is_plain
 from chordal.torch._learners import ChainLearner, Drawn, Learner, LinkedLearner, tags_of
 from chordal.torch._networks import network_of
 from chordal.torch._neural_stages import Material, Watch, of_file, run_stages
 from chordal.torch._shown import Shown
-from chordal.torch._training import Steps, StepsInMemory, flat
+from chordal.torch._threads import threads
+from chordal.torch._training import UNSAVED, Steps, StepsInMemory, flat
 
 if TYPE_CHECKING:
     from chordal.torch.neural_crf import NeuralCRF
@@ -89,9 +91,9 @@ class Validation(NamedTuple):
 class InMemory(Material):
     """Examples in memory."""
 
-    def __init__(self, learner: Learner, given: Given, batch_size: int) -> None:
+    def __init__(self, learner: Learner, given: Given, batch_size: int, stream: Stream) -> None:
         self.head, self.learner, self.given = learner.head, learner, given
-        self.batch_size = batch_size
+        self.batch_size, self.stream = batch_size, stream
 
     def steps(self, joint: bool) -> Steps:
         """By the learner's losses."""
@@ -105,7 +107,8 @@ class InMemory(Material):
         own = validation_of(self.head, self.given.validation)
 
         def score() -> float:
-            right, n = own.counts(self.head, joint)
+            with self.stream.answer():
+                right, n = own.counts(self.head, joint)
             return right / n
 
         return score
@@ -124,7 +127,8 @@ class InMemory(Material):
     def _observed(self) -> list[Any]:
         """What the CRF sees of the training examples."""
         form, X = self.head.form, self.given.X
-        return form.observed(X, self.head.scores(form.seen(X)))
+        with self.stream.answer():
+            return form.observed(X, self.head.scores(form.seen(X)))
 
 
 def validation_of(head: Head, given: tuple[Any, Any]) -> Validation:
@@ -171,13 +175,17 @@ def fit(
     estimator: NeuralCRF, crf: BaseCRF, given: Given, watch: Watch, generator: np.random.Generator
 ) -> None:
     """Learn; the estimator stays as it was if anything goes wrong."""
-    with execution_for(effective_n_jobs(estimator.n_jobs)) as mapper:
-        made, learner = _prepared(estimator, crf, given, generator, mapper)
+    n_jobs, seed = effective_n_jobs(estimator.n_jobs), int(generator.integers(2**31))
+    stream = Stream(seed, estimator.network, estimator.dropout)
+    with threads(n_jobs), execution_for(n_jobs) as mapper:
+        with stream.drawing():
+            made, learner = _prepared(estimator, crf, given, generator, mapper)
         if watch.file is not None:
             examples, known = learner.head.form.seen(given.X), learner.known.by_class()
             data = digest_of(examples, known, given.weight)
             watch = of_data(watch, estimator, learner.head, [data], given.validation)
-        train_material(estimator, made, InMemory(learner, given, made.batch_size), generator, watch)
+        material = InMemory(learner, given, made.batch_size, stream)
+        train_material(estimator, made, material, generator, watch)
 
 
 def of_data(
@@ -308,7 +316,7 @@ def begun(
     made = copy(estimator)
     made._form, made.reports_ = form, []
     made.classes_ = labels.classes
-    vars(made).pop("_saved", None)
+    made._saved = UNSAVED
     network = network_of(estimator.network, form, len(labels), estimator._sizes())
     if old is not None:
         network = deepcopy(old.module_.network)
@@ -364,7 +372,7 @@ def earlier_of(estimator: NeuralCRF, file: CheckpointFile) -> NeuralCRF | None:
         found: NeuralCRF = load(file.path, type(estimator), **again)
     except ModelFileError as error:
         raise CheckpointError(file.path, str(error).removeprefix(f"{file.path}: ")) from error
-    if not hasattr(found, "_saved"):
+    if not found._saved[0]:
         raise CheckpointError(
             file.path,
             "it is a model that was saved, not a checkpoint; delete it, or give another path",
@@ -382,5 +390,6 @@ def _given_again(estimator: NeuralCRF) -> list[str]:
 
 
 def _fitted_attributes(model: NeuralCRF) -> dict[str, Any]:
-    known = {*model.get_params(deep=False), "_saved"}
-    return {name: value for name, value in vars(model).items() if name not in known}
+    given = model.get_params(deep=False)
+    fitted = {name: value for name, value in vars(model).items() if name not in given}
+    return {**fitted, "_saved": UNSAVED}

@@ -24,9 +24,10 @@ from chordal.execution import effective_n_jobs
 from chordal.labels import SequenceLabels
 from chordal.solvers import Callback
 from chordal.torch import _on_part
+from chordal.torch._drawing import Stream
 from chordal.torch._forms import Form, form_for
 from chordal.torch._heads import Head, LinkedHead, LinkedNetwork, is_plain
-from chordal.torch._lender import Lender, one_thread, pieces, seeded, set_weights, weights_of
+from chordal.torch._lender import Lender, pieces, set_weights, weights_of
 from chordal.torch._neural_fit import (
     NOTHING,
     Validation,
@@ -84,14 +85,14 @@ def fit_parts(
         taken, held = held_out(estimator, crew, taken, seed)
     read = read_parts(estimator, crew, taken, crf, old)
     taken.clear()
-    with seeded(of_network):
+    stream = Stream(of_network, estimator.network, estimator.dropout)
+    with stream.drawing():
         made, network = begun(estimator, old, read.form, read.labels)
-    with seeded(0) if is_plain(crf) else nullcontext():  # its links are drawn, then set to zero
+    with stream.drawing() if is_plain(crf) else nullcontext():  # links are drawn, then set to zero
         head, examples = head_of(made, old, network, crew, read)
     made.module_ = head.model
-    n_jobs = effective_n_jobs(estimator.n_jobs)
-    with one_thread() if n_jobs == 1 else threads(n_jobs):
-        material = InParts(crew, made, head, read, examples, seed, held, train)
+    with threads(effective_n_jobs(estimator.n_jobs)):
+        material = InParts(crew, made, head, read, examples, seed, held, train, stream)
         if watch.file is not None:
             found = crew.fetch(crew.map(_on_part.digest_part, read.parts))
             more = {"the precision of gradients": crew.dtype}
@@ -148,7 +149,7 @@ def read_parts(
     parts = [own for own, known in zip(parts, found, strict=True) if known is not None]
     facts = [own for own in found if own is not None]
     if not facts:  # with a form that was known before
-        raise ValueError("X is empty: give at least one example")
+        raise ValueError("X is empty: give at least one example that has variables")
     if not any(own.n_used for own in facts):
         raise ValueError(NOTHING)
     whole = all_labels(crf, [(own.labels, own.kind) for own in facts], labels)
@@ -214,11 +215,11 @@ class InParts(OfParts):
         seed: int,
         held: Held | None,
         train: Train,
+        stream: Stream,
     ) -> None:
-        self.crew, self.head, self.train = crew, head, train
+        self.crew, self.head, self.train, self.stream = crew, head, train, stream
         self.held, self.handles = held, read.handles
-        draws = not isinstance(made.network, str) or made.dropout > 0.0
-        self.lender = crew.share(Lender(head, made.device, draws, made.augment))
+        self.lender = crew.share(Lender(head, made))
         again = made.training != "joint" or isinstance(head, LinkedHead)
         self.parts = read.parts if again else []  # for the CRF's own `fit`, and for reports
         places = [(seed, k) for k in range(len(read.parts))]

@@ -23,6 +23,7 @@ from chordal.estimators import (
 )
 from chordal.model_file import save
 from chordal.solvers import Callback, Iteration
+from chordal.torch._drawing import Stream
 from chordal.torch._heads import Head
 from chordal.torch._training import Course, Steps, flat, train
 
@@ -48,6 +49,7 @@ class Material(ABC):
     """Training and validation data, in memory or in parts, and the model that learns from them."""
 
     head: Head
+    stream: Stream
 
     @abstractmethod
     def steps(self, joint: bool) -> Steps:
@@ -85,7 +87,7 @@ def _stages(
 
     def passes(joint: bool, last: bool) -> None:
         model = head.model
-        course = Course(model, material.scorer(joint), [])
+        course = Course(model, material.scorer(joint), [], material.stream)
         course.saved = earlier._saved if earlier is not None else None
         if last:
             course.callbacks = _told(made, head, course, watch)

@@ -20,6 +20,7 @@ from chordal.estimators import (
 )
 from chordal.estimators.linked import check_scores_in, link_places
 from chordal.potentials import Floats
+from chordal.torch._drawing import Stream
 from chordal.torch._forms import Form, ImageForm, form_for
 from chordal.torch._heads import ChainNetwork, LinkedNetwork, Potentials, is_plain
 from chordal.torch._inputs import Inputs
@@ -52,7 +53,7 @@ def to_state(model: NeuralCRF) -> tuple[Facts, Arrays]:
         "tokens": np.frombuffer(tokens, dtype=np.uint8),
     }
     own |= {f"crf.{name}": array for name, array in arrays.items()}
-    if hasattr(model, "_saved"):
+    if model._saved[0]:
         facts["training"], more = model._saved
         own |= {f"training.{name}": array for name, array in more.items()}
     return facts, own
@@ -75,7 +76,7 @@ def set_state(
     weights = np.asarray(arrays["weights"], dtype=np.float64)
     if not (np.abs(weights) <= MAX_WEIGHT).all():
         raise ValueError(f"weights must be numbers of magnitude up to {MAX_WEIGHT:g}")
-    with torch.random.fork_rng(devices=[]):
+    with Stream(0, model.network, model.dropout).drawing():  # numbers that are replaced
         model.module_ = _potentials(model, weights)
     model.reports_ = [FitReport.from_facts(report) for report in facts["reports"]]
     if model.reports_:

@@ -18,6 +18,7 @@ from chordal.estimators.linked import (
     Known,
     Linked,
     LinkedExamples,
+    checked_labels,
     known_labels,
     renumbered_labels,
 )
@@ -187,11 +188,17 @@ def two_glances(first: Glance | None, second: Glance | None) -> Glance | None:
 
 
 def read_part(part: Taken | None, form: Form, old: SequenceLabels | None) -> ReadPart | None:
-    """A part in the form of all, with its own numbers of labels; `old`: labels that are kept."""
+    """A part in the form of all, with its own numbers of labels; None where all are empty.
+
+    old : labels that are kept
+    """
     if part is None:
         return None
     examples = form.seen(part.X)
     sizes = np.array([own.size for own in examples], dtype=np.int64)
+    if not sizes.any():
+        checked_labels(form.crf, part.X, part.y, sizes)
+        return None
     known = known_labels(form.crf, part.X, part.y, sizes, old, part=True)
     return ReadPart(part, examples, known)
 
@@ -269,7 +276,7 @@ def step_part(part: Lesson, vectors: Sequence[Vector], lender: Lender, step: Ste
             generator = step.drawing(part)
             learner = learner_of(part, head, lender.augment, generator, Execution())
             model.train()
-            with lender.drawing(generator):
+            with lender.step(generator):
                 loss, weight = (learner.joint if step.joint else learner.alone)(chosen)
             loss.backward()
             value, size = loss.item(), weight.item()

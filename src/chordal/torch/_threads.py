@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 import torch
 
@@ -18,10 +19,13 @@ from chordal.execution import effective_n_jobs
 
 class _Process:
     forked = False  # since this module was imported
+    n_users = 0  # blocks of `threads` that run now
+    before = 1  # threads when the first of them began
+    counting = Lock()
 
 
 def _note_fork() -> None:
-    _Process.forked = True
+    _Process.forked, _Process.counting = True, Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -35,10 +39,20 @@ def safe_number(n: int) -> int:
 
 @contextmanager
 def threads(n: int) -> Iterator[None]:
-    """So many threads of PyTorch, for a time, as far as `safe_number` allows."""
-    before = torch.get_num_threads()
+    """So many threads of PyTorch, for a time, as far as `safe_number` allows.
+
+    The number belongs to the thread that sets it, and to those that begin to use PyTorch later.
+    So each block sets its own, and the last one restores what there was before the first.
+    """
+    here = torch.get_num_threads()
+    with _Process.counting:
+        if not _Process.n_users:
+            _Process.before = here
+        _Process.n_users += 1
     torch.set_num_threads(safe_number(n))
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _Process.counting:
+            _Process.n_users -= 1
+            torch.set_num_threads(here if _Process.n_users else _Process.before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import cos, floor, isfinite, nan, pi
 from typing import Any, NamedTuple, Protocol
@@ -19,7 +19,7 @@ from chordal._status import Status
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration
 from chordal.solvers.adam import Adam
-from chordal.torch._threads import threads
+from chordal.torch._drawing import Stream
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 #: The share of the learning rate after a share of all steps.
@@ -34,6 +34,7 @@ Ints = NDArray[np.int64]
 State = dict[str, Tensor]
 Facts = dict[str, Any]  # what JSON can hold
 Saved = tuple[Facts, dict[str, NDArray[Any]]]
+UNSAVED: Saved = ({}, {})  # of a model that is not a checkpoint
 #: Of the numbers of some examples: the sum of their losses, and of their variables, both weighted.
 LossOf = Callable[[Ints], tuple[Tensor, Tensor]]
 
@@ -60,6 +61,7 @@ class Course:
     model: nn.Module
     score: Callable[[], float] | None
     callbacks: Sequence[Callback]
+    stream: Stream  # of what networks draw here
     history: list[float] = field(default_factory=list)
     scores: list[tuple[int, float]] = field(default_factory=list)
     status: Status = Status.MAX_ITERATIONS
@@ -103,7 +105,7 @@ class Course:
         arrays = {
             "moments": np.concatenate([np.zeros(0), *(own for _, own in moments)]),
             "best": np.zeros(0) if best is None else flat_state(best[2]),
-            "torch": torch.get_rng_state().numpy(),
+            "torch": self.stream.to_array(),
         }
         return facts, arrays
 
@@ -128,7 +130,7 @@ class Course:
                     "step": torch.tensor(float(steps)), "exp_avg": first, "exp_avg_sq": second
                 }  # fmt: skip
         self.generator.bit_generator.state = facts["generator"]
-        torch.set_rng_state(torch.from_numpy(np.array(arrays["torch"], dtype=np.uint8)))
+        self.stream.take(arrays["torch"])
 
     def parameters(self) -> list[nn.Parameter]:
         """What the optimiser changes, in its order."""
@@ -198,7 +200,8 @@ class StepsInMemory:
         """Mini-batches of about the same size."""
         order = course.generator.permutation(self.used)
         for chosen in np.array_split(order, self.per_pass):
-            loss, size = self.loss_of(chosen)
+            with course.stream.step():
+                loss, size = self.loss_of(chosen)
             loss = loss / size.clamp(min=1e-12)
             course.optimizer.zero_grad()
             loss.backward()
@@ -278,11 +281,3 @@ def _moments(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> tuple
         return 0, np.zeros(0)
     both = torch.stack([state["exp_avg"], state["exp_avg_sq"]]).cpu().double().numpy()
     return int(state["step"].item()), both.ravel()
-
-
-@contextmanager
-def reproducible(seed: int, n_threads: int) -> Iterator[None]:
-    """PyTorch's random numbers from a seed, and so many threads, for a time."""
-    with threads(n_threads), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield

@@ -231,7 +231,7 @@ class CRF(nn.Module):
         _checks.check_count("pad", pad, -_checks.LARGEST)
         scores = self._scores(emissions.detach(), mask, transitions)
         tags, score = self._engine(scores).k_best(scores, k, pad)
-        return tags, score
+        return tags, check_answer(score, "k_best", ADVICE)
 
     def sample(
         self,

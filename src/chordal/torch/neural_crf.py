@@ -35,14 +35,16 @@ from chordal.execution import effective_n_jobs
 from chordal.inference import Inference
 from chordal.potentials import Floats
 from chordal.solvers import Callback
+from chordal.torch._drawing import Stream
 from chordal.torch._forms import Form, Raw, answers, form_for
 from chordal.torch._heads import Potentials
 from chordal.torch._inputs import Inputs
-from chordal.torch._keeping import keeper_of, keeping_of, restored
+from chordal.torch._keeping import glance_of, keeper_of, keeping_of, restored
 from chordal.torch._networks import Network, Sizes
 from chordal.torch._parameters import check_parameters, device_here
 from chordal.torch._shown import Augment
-from chordal.torch._training import Saved, Settings, reproducible
+from chordal.torch._threads import threads
+from chordal.torch._training import UNSAVED, Saved, Settings
 
 
 @final
@@ -206,7 +208,7 @@ class NeuralCRF(Wrapped):
     packages: ClassVar[tuple[str, ...]] = ("torch",)
 
     _form: Form = field(init=False)
-    _saved: Saved = field(init=False)  # of training, in checkpoints
+    _saved: Saved = field(init=False, default=UNSAVED)  # of training, in checkpoints
 
     def fit(
         self,
@@ -269,8 +271,7 @@ class NeuralCRF(Wrapped):
         if self.n_iter_no_change is not None and validation_data is None:
             X, y, weight, validation_data = self._held_out(X, y, weight, generator)
         given = Given(X, y, weight, validation_data)
-        with reproducible(int(generator.integers(2**31)), effective_n_jobs(self.n_jobs)):
-            fit(self, crf, given, watch, generator)
+        fit(self, crf, given, watch, generator)
         return self
 
     def _fit_parts(self, crew: Tasks, parts: list[Handle], train: Train, **options: Any) -> None:
@@ -293,6 +294,9 @@ class NeuralCRF(Wrapped):
 
     def _keeper(self) -> BaseCRF:
         return keeper_of(self._given_crf())
+
+    def _tells(self, X: Any) -> bool:
+        return glance_of(self._given_crf(), X) is not None
 
     def _keeping(self, X: Any) -> Keeping:
         return keeping_of(self._given_crf(), X)
@@ -348,7 +352,8 @@ class NeuralCRF(Wrapped):
         form = self._form
         given = form.examples(form.crf, X)
         seen = form.seen(given)
-        with reproducible(0, effective_n_jobs(self.n_jobs)):
+        stream = Stream(0, self.network, self.dropout)
+        with threads(effective_n_jobs(self.n_jobs)), stream.answer():
             scores = answers(form, self.module_.network, seen, len(self.classes_))
         return form.observed(given, scores)
 

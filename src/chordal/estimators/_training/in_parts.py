@@ -163,7 +163,7 @@ def join_parts(
     found: list[PartFacts | None] = crew.fetch(crew.map(on_part.part_facts, read))
     facts = [own for own in found if own is not None]
     if not facts:
-        raise ValueError("X is empty: give at least one example")
+        raise ValueError("X is empty: give at least one example that has variables")
     if not any(own.observed for own in facts):
         raise ValueError("y names no label: no variable is observed")
     check_schema(found)

@@ -44,17 +44,18 @@ def keep(
     model._check()
     first = X
     if y is None and is_stream(X):
-        first, X = _first_batch(X)
+        first, X = _first_batch(model, X)
     keeping = model._keeping(first)._replace(name=type(model).__name__)
     return prepare(model._keeper(), path, X, y, sample_weight, append, keeping)
 
 
-def _first_batch(batches: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
-    """The examples of the first batch that has any, and all batches."""
+def _first_batch(model: Wrapped, batches: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """The examples of the first batch that shows what they are like, and all batches."""
     seen = []
     for batch in batches:
         seen.append(batch)
-        if isinstance(batch, tuple) and len(batch) and length_of(batch[0]):
+        some = isinstance(batch, tuple) and len(batch) and length_of(batch[0])
+        if some and model._tells(batch[0]):
             return batch[0], chain(seen, batches)
     return [], iter(seen)
 

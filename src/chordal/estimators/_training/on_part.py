@@ -149,7 +149,7 @@ def glance(given: Given, estimator: BaseCRF) -> object:
 
 
 def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
-    """The rows and labels of a part; None where it has no examples."""
+    """The rows and labels of a part; None where it has no examples, or only empty ones."""
     if isinstance(given.X, PreparedPart):
         return read_prepared(given.X, copy(estimator), keep)
     if length_of(given.X) == 0:
@@ -164,6 +164,8 @@ def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
     flat = estimator._flat(given.y, X)
     estimator._check_lengths(batch.sizes, flat)
     weight = check_sample_weight(given.weight, len(batch.sizes))
+    if not batch.sizes.any():
+        return None
     gold = observed_targets(labels, flat, int(batch.sizes.sum()), estimator.ignore_label)
     sets = isinstance(gold, PartialLabels)
     seen = observed(flat, estimator.ignore_label) if sets else None

@@ -64,6 +64,13 @@ def examples_of(crf: BaseCRF, X: object, name: str = "X") -> Examples:
     return crf._examples(X, name)
 
 
+def checked_labels(crf: BaseCRF, X: Examples, y: object, sizes: Ints) -> Sequence[Any]:
+    """The labels of each example, variable after variable: as many as it has."""
+    flat = crf._flat(y, X)
+    crf._check_lengths(sizes, flat)
+    return flat
+
+
 def known_labels(
     crf: BaseCRF,
     X: Examples,
@@ -74,10 +81,9 @@ def known_labels(
 ) -> Known:
     """The targets in y for examples of these sizes; with `labels`, new labels are errors.
 
-    Of a `part` of the data, no label need be observed.
+    Of a `part` of the data, which has variables, no label need be observed.
     """
-    flat = crf._flat(y, X)
-    crf._check_lengths(sizes, flat)
+    flat = checked_labels(crf, X, y, sizes)
     found = crf._new_labels() if labels is None else labels.copy()
     target: Target | None
     if part:
@@ -85,7 +91,7 @@ def known_labels(
         target = observed_targets(found, flat, n, crf.ignore_label)
         if target is None:
             # Without labels, one stands for those of other parts.
-            target = whole_sets(n, max(1, len(found))) if n else np.zeros(0, dtype=np.int32)
+            target = whole_sets(n, max(1, len(found)))
     else:
         target = targets_of(found, flat, crf.ignore_label)
     if labels is not None and len(found) > len(labels):
