@@ -132,7 +132,7 @@ static void add_beliefs(const Scores& g, Messages<LogSum>& messages, double weig
             results.unary[ex.first_state(v) + static_cast<Int>(x)] += weight * row[x];
     }
     for (Int c = 0; c < ex.cliques; ++c)
-        messages.add_clique(c, messages.clique_total(c), weight,
+        messages.add_clique(c, 0.0, weight,  // logarithms need no total
                             results.tables + g.table_offsets[ex.table(c)]);
 }
 

@@ -264,6 +264,18 @@ def test_a_schema_that_changes_is_named(client):
         cluster.fit(crf(), parts, client=client)
 
 
+def always_one(model, X, y):
+    return 1.0
+
+
+def test_a_score_is_the_share_of_right_labels_also_of_a_search_by_another_metric(client):
+    y = [[None if t == 0 else v for t, v in enumerate(own)] for own in Y]
+    found = ChainCRFCV(ChainCRF(max_iter=4), l2s=[0.1, 1.0], cv=2, scoring=always_one).fit(X, Y)
+    given = bag.from_sequence(list(zip(X, y, strict=True)), npartitions=3)
+    score = cluster.score(found, given, client=client)
+    assert score == pytest.approx(found.estimator_.score(X, y))
+
+
 def test_what_cannot_work_is_refused_before_any_work(client):
     with pytest.raises(UnsupportedError, match="visits single examples"):
         cluster.fit(ChainCRF(solver="sgd"), pairs(), client=client)

@@ -16,6 +16,7 @@ from chordal._estimator import Estimator
 from chordal.dask._crew import DaskCrew, client_of
 from chordal.dask._inputs import found_by, inputs, partitions
 from chordal.estimators import score_part
+from chordal.model_selection import CrossValidated
 
 AHEAD = 2  # partitions in work for each thread of the cluster
 
@@ -91,7 +92,12 @@ def score(
     *,
     client: Client | None = None,
 ) -> float:
-    """The share of labels that `predict` gets right; X and y as in `fit`."""
+    """The share of labels that `predict` gets right; X and y as in `fit`.
+
+    Other metrics need all labels at once, also that of a `ChainCRFCV`.
+    """
+    if isinstance(estimator, CrossValidated) and hasattr(estimator, "estimator_"):
+        estimator = estimator.estimator_
     crew = DaskCrew(client_of(client))
     with crew.talking():
         crew.require(estimator)
