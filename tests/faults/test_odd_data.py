@@ -50,7 +50,7 @@ RAW = "object is not|has no attribute|no len|ambiguous|unhashable|out of range|e
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("odd", [1.5, object(), np.array("x"), [None], {3: 1}], ids=str)
+@pytest.mark.parametrize("odd", [1.5, ..., np.array("x"), [None], {3: 1}], ids=str)
 def test_odd_data(asked, odd):
     with pytest.raises((TypeError, ValueError)) as error:
         ASKED[asked](odd)
