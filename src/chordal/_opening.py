@@ -7,8 +7,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from chordal._container import opened
-
 if TYPE_CHECKING:
     from chordal.estimators import ChainCRF
     from chordal.features import Input
@@ -33,6 +31,8 @@ def kind_of(path: str) -> str | None:
     """The tool that wrote a model: "chordal" or another; None if the file is not a model."""
     if path == "-":
         return None
+    from chordal._container import opened  # with NumPy, which --help does without
+
     with opened(path) as file:
         head = file.read(256)
     for kind, beginning in _OTHERS.items():

@@ -27,7 +27,7 @@ def everything(report):
         pictures.training("T", "c", {"one": report, "two": report}),
         pictures.confusion("T", "c", y, y[::-1]),
         pictures.heat_map("T", "c", rng.normal(size=(30, 30)), labels),
-        pictures.heat_map("T", "c", rng.normal(size=(2, 12)), "ab", labels[:12]),
+        pictures.heat_map("T", "c", rng.normal(size=(2, 12)), ["a", "b"], labels[:12]),
         pictures.image_rows(
             "T",
             "c",
