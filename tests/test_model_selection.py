@@ -85,6 +85,13 @@ def test_folds_of_data_on_disk_are_those_in_memory(data, tmp_path, small_parts, 
     assert disk.score(tmp_path / "data") == pytest.approx(here.score(X, y))
 
 
+def test_wrong_values_are_named_before_batches_are_read(data):
+    batches = iter([data])
+    with pytest.raises(ValueError, match="each of l2s must be"):
+        ChainCRFCV(l2s=[-1.0]).fit(batches)
+    assert next(batches) is data
+
+
 def test_folds_of_tables_on_disk(tmp_path, small_parts):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
@@ -133,8 +140,15 @@ def test_subsets_hold_what_they_are_asked_for(case, data, tmp_path, small_parts)
 def test_only_data_on_disk_include_labels(data):
     with pytest.raises(TypeError, match="y is missing: only prepared data sets"):
         ChainCRFCV().fit(data[0])
-    with pytest.raises(UnsupportedError, match="TwoStageCRF needs examples in memory"):
+    with pytest.raises(TypeError, match=r"must have the parameter l2, got TwoStageCRF\(\)"):
         ChainCRFCV(TwoStageCRF()).fit(iter([data]))
+
+    class Other:
+        def get_params(self, deep):
+            return {"l2": 1.0, "warm_start": False}
+
+    with pytest.raises(UnsupportedError, match="Other needs examples in memory"):
+        ChainCRFCV(Other()).fit(iter([data]))
 
 
 def test_weights_grow_as_the_penalty_falls(data):

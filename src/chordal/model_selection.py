@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound="CrossValidated")
 Examples = Sequence[Any] | NDArray[Any]  # one entry, or one row, per example
+Candidates = tuple[Any, str, Floats]  # the estimator, its parameter to choose, and the values
 Fold = tuple[tuple[Any, Any], tuple[Any, Any]]  # X and y to fit, and those apart
 
 
@@ -190,12 +191,18 @@ class CrossValidated(Estimator):
             are then written to a temporary folder; memory holds the labels, and the fits need no
             more than others of data on disk.
         """
-        if y is None:
-            return self._fit_stored(X)
-        return self._fit(X, y)
+        asked = self._candidates()  # wrong values are named before anything is read
+        return self._fit_stored(asked, X) if y is None else self._fit(asked, X, y)
 
-    def _fit_stored(self: C, X: Any) -> C:
+    def _candidates(self) -> Candidates:
+        """What is chosen from, checked."""
         given = self._make() if self.estimator is None else self.estimator
+        parameter, values = _grid(self.l2s if self.l1s is None else None, self.l1s)
+        _check_estimator(given, parameter)
+        return given, parameter, values
+
+    def _fit_stored(self: C, asked: Candidates, X: Any) -> C:
+        given = asked[0]
         if not isinstance(given, BaseCRF):
             raise UnsupportedError(f"{type(given).__name__} needs examples in memory: give X and y")
         with ExitStack() as held:
@@ -205,16 +212,13 @@ class CrossValidated(Estimator):
             datasets = datasets_of(X)
             if datasets is None:
                 raise TypeError("y is missing: only prepared data sets and batches include labels")
-            return self._fit(datasets, None)
+            return self._fit(asked, datasets, None)
 
-    def _fit(self: C, X: Any, y: Examples | None) -> C:
+    def _fit(self: C, asked: Candidates, X: Any, y: Examples | None) -> C:
         with needed("sklearn", type(self).__name__):
             from sklearn.base import clone
 
-        given = self._make() if self.estimator is None else self.estimator
-        l2s = self.l2s if self.l1s is None else None
-        parameter, values = _grid(l2s, self.l1s)
-        _check_estimator(given, parameter)
+        given, parameter, values = asked
         scorer = _scorer(given, self.scoring)
         if y is None:
             scorer = _stored_scorer(self.scoring, scorer)
