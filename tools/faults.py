@@ -129,10 +129,9 @@ def _commands(folder: Path) -> dict[str, list[str]]:
     (folder / "template").write_text("U:%x[0,0]\nB\n")
     X, y = [[["a"], ["b"]]], [["A", "B"]]
     chordal.save(ChainCRF(feature_template="U:%x[0,0]\n").fit(X, y), folder / "old")
-    grid = Grid([(20, 20)], 3)
-    scores = np.random.default_rng(0).normal(size=(2, 1200))
-    tables = np.resize(scores[1], int(grid.table_sizes.sum()))
-    write_uai(Potentials(grid, scores[0], tables), str(folder / "grid.uai"))
+    grid, rng = Grid([(60, 60)], 5), np.random.default_rng(0)
+    tables = rng.normal(size=int(grid.table_sizes.sum()))
+    write_uai(Potentials(grid, rng.normal(size=grid.n_states), tables), str(folder / "grid.uai"))
     endless = ["--tol", "0", "--max-iter", "100000000"]
     values = ",".join(f"{10 + k / 1000}" for k in range(5000))
     train = ["train", "train", "model", "-t", "template", "--solver", "adam", *endless]

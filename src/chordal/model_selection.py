@@ -195,7 +195,7 @@ class CrossValidated(Estimator):
         return self._fit_stored(asked, X) if y is None else self._fit(asked, X, y)
 
     def _candidates(self) -> Candidates:
-        """What is chosen from, checked."""
+        """The choices, checked."""
         given = self._make() if self.estimator is None else self.estimator
         parameter, values = _grid(self.l2s if self.l1s is None else None, self.l1s)
         _check_estimator(given, parameter)

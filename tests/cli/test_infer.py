@@ -264,6 +264,7 @@ def test_ctrl_c_prints_the_best_labelling_so_far(tmp_path):
         out, err = process.communicate(timeout=50)
     facts = json.loads(out)
     assert facts["status"] == "interrupted", err
+    assert process.returncode == 130
     assert facts["method"] == "portfolio"
     assert facts["found_by"]
     score = model.score(np.array(facts["labels"], dtype=np.int32))[0]

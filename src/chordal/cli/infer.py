@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chordal.cli import _options as options
+from chordal.cli._fit import STOPPED
 from chordal.cli._output import note, print_json
 from chordal.cli._watching import level, watched
 
@@ -90,7 +91,7 @@ def command(
     """Compute log10 Z, the marginals or the best labelling of a graphical model.
 
     The answer is printed in the UAI result format; standard error tells how it was found. Ctrl-C
-    ends the search for the best labelling and prints the best so far.
+    ends the search for the best labelling and prints the best so far. The exit code is then 130.
     """
     from chordal.formats.uai import condition_on, read_model
     from chordal.inference import TimeLimitError
@@ -114,7 +115,14 @@ def command(
     facts["seconds"] = round(perf_counter() - started, 3)
     if json:
         print_json(facts)
-        return
+    else:
+        _say(task, facts)
+    if facts["status"] == "interrupted":
+        raise typer.Exit(STOPPED)
+
+
+def _say(task: str, facts: dict[str, Any]) -> None:
+    """The answer, and how it was found."""
     _print_result(task, facts)
     exact = "exact" if facts["exact"] else "an approximation"
     status = facts["status"]
